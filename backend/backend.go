@@ -1,0 +1,188 @@
+// Package backend is the one seam between the evaluator and the models it asks.
+//
+// A [Backend] runs one local model. Engines (backend/llama, backend/ollama) implement it; decorators
+// (backend/sched, backend/cache) implement it over another Backend; metrics only ever see the
+// interface. What a model cannot do is a cleared bit in [Info.Ops] and an error that wraps
+// [errors.ErrUnsupported], so that a run can be refused before its first sample.
+//
+// Answers are identified by a [Key]: a hash over everything that can change them.
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Backend runs one local model. Its methods are safe for concurrent use, and block until the answer
+// is there, the context is cancelled, or the model is closed.
+//
+// Every method returns an error wrapping
+//   - [ErrUnavailable] when the model cannot be reached now but may be later (a server away or busy);
+//   - [ErrPromptTooLong] when the input does not fit; nothing is ever cut to make it fit;
+//   - [ErrInvalid] when the input itself can never be answered (text that is not UTF-8, say);
+//   - [ErrClosed] when Close was called;
+//   - [errors.ErrUnsupported] when the ability is missing from Info().Ops;
+//   - the context's error when the context ended first.
+//
+// Any other error is fatal to the request, not to the model.
+type Backend interface {
+	// Info describes the model. It is constant for the Backend's life.
+	Info() Info
+
+	// Generate writes one reply. The prompt, with room for MaxTokens, must fit in Info().Context.
+	Generate(ctx context.Context, req *GenerateRequest) (*Generation, error)
+
+	// Embed returns one vector of length 1 (Euclidean) per text, in order. An empty list is answered
+	// with an empty list.
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+
+	// Score returns the natural-log probabilities of given continuations, teacher-forced: the model
+	// is shown the true preceding tokens throughout.
+	Score(ctx context.Context, req *ScoreRequest) (*Scores, error)
+
+	// Close waits for nothing: calls in flight return ErrClosed soon. Closing twice is harmless.
+	Close() error
+}
+
+// Ops is the set of things that a model can do.
+type Ops uint
+
+const (
+	CanGenerate  Ops = 1 << iota // Generate
+	CanEmbed                     // Embed
+	CanScore                     // Score, exact
+	CanConstrain                 // Generate with a Schema
+	CanRerank                    // a score for a pair of texts
+)
+
+// Has reports whether o includes every ability in want.
+func (o Ops) Has(want Ops) bool { return o&want == want }
+
+// String lists the abilities, comma separated, in a fixed order: "generate, embed".
+func (o Ops) String() string {
+	var names []string
+	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank"} {
+		if o.Has(1 << i) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return "nothing"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Info describes a model as it is loaded.
+type Info struct {
+	Engine  string `json:"engine"`  // the engine, its version and whatever else its bits depend on: "llama.cpp v0.4.0 cpu-haswell"
+	Model   string `json:"model"`   // the name that the user knows it by
+	Digest  string `json:"digest"`  // of the weights: "sha256:" and 64 hex digits; never a tag
+	Context int    `json:"context"` // tokens that one call may use, prompt and reply together
+	Slots   int    `json:"slots"`   // calls that the model usefully serves at once
+	Ops     Ops    `json:"ops"`
+}
+
+// A Role says who speaks a message.
+type Role string
+
+// The roles that chat templates know.
+const (
+	System    Role = "system"
+	User      Role = "user"
+	Assistant Role = "assistant"
+)
+
+// A Message is one turn of a conversation.
+type Message struct {
+	Role Role   `json:"role"`
+	Text string `json:"text"`
+}
+
+// Sampling says how tokens are chosen from the model's distribution.
+type Sampling struct {
+	Temperature float64 `json:"temperature"`     // 0: greedy, and the other fields do not matter
+	TopP        float64 `json:"top_p,omitempty"` // nucleus in (0, 1]; 0 means 1, all of it
+	TopK        int     `json:"top_k,omitempty"` // 0: no limit
+	Seed        uint64  `json:"seed,omitempty"`  // the draw is mixed in by [GenerateRequest.DrawSeed]
+}
+
+// A GenerateRequest asks for one reply. The engine renders the messages with the model's own chat
+// template; the caller never sees template syntax, and text in a message can never become a control
+// token.
+type GenerateRequest struct {
+	Messages  []Message       `json:"messages"`
+	Schema    json.RawMessage `json:"schema,omitempty"` // a JSON Schema that the reply must satisfy; needs CanConstrain
+	MaxTokens int             `json:"max_tokens"`       // at most this many tokens of reply; must be positive
+	Stop      []string        `json:"stop,omitempty"`   // the reply ends before the first of these
+	Sampling  Sampling        `json:"sampling"`
+	Draw      int             `json:"draw,omitempty"` // numbers repetitions of one prompt: 0, 1, 2, ...
+}
+
+// DrawSeed mixes Seed and Draw into the seed that an engine's sampler starts from, so that the draws of
+// one prompt differ and each can be had again.
+func (r *GenerateRequest) DrawSeed() uint64 {
+	z := r.Sampling.Seed + uint64(r.Draw)*0x9e3779b97f4a7c15 // SplitMix64 (Steele, Lea and Flood 2014)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// A StopReason says why a reply ended.
+type StopReason string
+
+const (
+	StopEnd    StopReason = "end"    // the model ended its turn, or a Stop string was met
+	StopLength StopReason = "length" // MaxTokens was reached: the reply may be cut in the middle
+)
+
+// A Generation is a reply.
+type Generation struct {
+	Text         string     `json:"text"`
+	Stop         StopReason `json:"stop"`
+	PromptTokens int        `json:"prompt_tokens"`
+	OutputTokens int        `json:"output_tokens"`
+}
+
+// A ScoreRequest asks how probable each continuation is after one shared prompt.
+type ScoreRequest struct {
+	Messages      []Message `json:"messages"`
+	Continuations []string  `json:"continuations"` // each what the assistant would say next
+}
+
+// Scores holds, for each continuation, the natural-log probability of each of its tokens.
+type Scores struct {
+	LogProbs     [][]float64 `json:"logprobs"` // as many lists as continuations, each value at most 0
+	PromptTokens int         `json:"prompt_tokens"`
+}
+
+// Sentinel errors: see [Backend] for what each means. Test with errors.Is.
+var (
+	ErrPromptTooLong = errors.New("prompt too long")
+	ErrUnavailable   = errors.New("model unavailable")
+	ErrInvalid       = errors.New("invalid request")
+	ErrClosed        = errors.New("model closed")
+)
+
+// A TooLongError is an [ErrPromptTooLong] with its numbers, from an engine that knows them.
+type TooLongError struct {
+	Tokens int // what the request needs: its prompt and MaxTokens; 0 where the engine cannot tell
+	Limit  int // what the model has: Info.Context
+}
+
+func (e *TooLongError) Error() string {
+	if e.Tokens == 0 {
+		return fmt.Sprintf("%v: it does not fit in %d tokens", ErrPromptTooLong, e.Limit)
+	}
+	return fmt.Sprintf("%v: needs %d of %d tokens", ErrPromptTooLong, e.Tokens, e.Limit)
+}
+
+// Is makes errors.Is(err, ErrPromptTooLong) true.
+func (e *TooLongError) Is(target error) bool { return target == ErrPromptTooLong }
+
+// Unsupported returns the error for an ability that a model lacks. It wraps [errors.ErrUnsupported].
+func Unsupported(info Info, op Ops) error {
+	return fmt.Errorf("%s on %s cannot %v: %w", info.Model, info.Engine, op, errors.ErrUnsupported)
+}

@@ -1,0 +1,81 @@
+package backend
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Check reports what makes a request impossible on any model, as an error wrapping [ErrInvalid].
+// Engines call it first, so that they all refuse the same things.
+func (r *GenerateRequest) Check() error {
+	switch {
+	case r.MaxTokens <= 0:
+		return fmt.Errorf("%w: max tokens is %d, not positive", ErrInvalid, r.MaxTokens)
+	case r.Draw < 0:
+		return fmt.Errorf("%w: draw is %d, negative", ErrInvalid, r.Draw)
+	case !(r.Sampling.Temperature >= 0 && r.Sampling.Temperature <= 100):
+		return fmt.Errorf("%w: temperature is %v, not in [0, 100]", ErrInvalid, r.Sampling.Temperature)
+	case !(r.Sampling.TopP >= 0 && r.Sampling.TopP <= 1):
+		return fmt.Errorf("%w: top-p is %v, not in [0, 1]", ErrInvalid, r.Sampling.TopP)
+	case r.Sampling.TopK < 0:
+		return fmt.Errorf("%w: top-k is %d, negative", ErrInvalid, r.Sampling.TopK)
+	case r.Schema != nil && !json.Valid(r.Schema):
+		return fmt.Errorf("%w: the schema is not JSON", ErrInvalid)
+	}
+	for _, s := range r.Stop {
+		if s == "" {
+			return fmt.Errorf("%w: a stop string is empty", ErrInvalid)
+		}
+	}
+	return checkMessages(r.Messages)
+}
+
+// Check is [GenerateRequest.Check] for a ScoreRequest.
+func (r *ScoreRequest) Check() error {
+	if len(r.Continuations) == 0 {
+		return fmt.Errorf("%w: no continuations", ErrInvalid)
+	}
+	for i, c := range r.Continuations {
+		if c == "" {
+			return fmt.Errorf("%w: continuation %d is empty", ErrInvalid, i)
+		}
+		if err := CheckText(c); err != nil {
+			return fmt.Errorf("continuation %d: %w", i, err)
+		}
+	}
+	return checkMessages(r.Messages)
+}
+
+func checkMessages(messages []Message) error {
+	if len(messages) == 0 {
+		return fmt.Errorf("%w: no messages", ErrInvalid)
+	}
+	for i, m := range messages {
+		switch m.Role {
+		case System, User, Assistant:
+		default:
+			return fmt.Errorf("%w: message %d has role %q", ErrInvalid, i, m.Role)
+		}
+		if err := CheckText(m.Text); err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// CheckText reports text that is not UTF-8, as an error wrapping [ErrInvalid]. The dataset readers
+// repair nothing either: what a model never saw must not be scored as if it had.
+func CheckText(text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	for i, r := range text {
+		if r == utf8.RuneError {
+			if _, n := utf8.DecodeRuneInString(text[i:]); n == 1 {
+				return fmt.Errorf("%w: the text is not UTF-8 at byte %d", ErrInvalid, i)
+			}
+		}
+	}
+	return nil
+}

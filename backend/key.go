@@ -1,0 +1,107 @@
+package backend
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"math"
+)
+
+// A Key identifies an answer: SHA-256 over every field that can change it. Two requests with one key
+// have one answer, whichever process asks, whenever.
+//
+// The hash covers a version tag, the operation, the engine with its version, the digest of the
+// weights (never a name or tag), the context size and each field of the request, each with its
+// length before it, so that no two descriptions run together.
+type Key [sha256.Size]byte
+
+// String returns the key as 64 hexadecimal digits.
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+// ParseKey reads what [Key.String] wrote.
+func ParseKey(s string) (Key, error) {
+	var k Key
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != len(k) {
+		return Key{}, fmt.Errorf("%q is not a key: it takes %d hexadecimal digits", s, 2*len(k))
+	}
+	return Key(b), nil
+}
+
+// keyVersion changes whenever the same request would be answered from different bytes.
+const keyVersion = "assay key 1"
+
+// GenerateKey is the key of the answer that the model described by info gives to req.
+func GenerateKey(info Info, req *GenerateRequest) Key {
+	h := newHasher(info, "generate")
+	h.messages(req.Messages)
+	h.text(string(req.Schema))
+	h.int(req.MaxTokens)
+	h.int(len(req.Stop))
+	for _, s := range req.Stop {
+		h.text(s)
+	}
+	h.float(req.Sampling.Temperature)
+	h.float(req.Sampling.TopP)
+	h.int(req.Sampling.TopK)
+	h.uint(req.Sampling.Seed)
+	h.int(req.Draw)
+	return h.sum()
+}
+
+// EmbedKey is the key of one text's vector: a batch has no key of its own, since the texts beside a
+// text must not matter.
+func EmbedKey(info Info, text string) Key {
+	h := newHasher(info, "embed")
+	h.text(text)
+	return h.sum()
+}
+
+// ScoreKey is the key of the probabilities that the model described by info gives to req.
+func ScoreKey(info Info, req *ScoreRequest) Key {
+	h := newHasher(info, "score")
+	h.messages(req.Messages)
+	h.int(len(req.Continuations))
+	for _, c := range req.Continuations {
+		h.text(c)
+	}
+	return h.sum()
+}
+
+type hasher struct{ hash.Hash }
+
+func newHasher(info Info, op string) hasher {
+	h := hasher{sha256.New()}
+	h.text(keyVersion)
+	h.text(op)
+	h.text(info.Engine)
+	h.text(info.Digest)
+	h.int(info.Context)
+	return h
+}
+
+func (h hasher) uint(v uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	h.Write(b[:])
+}
+
+func (h hasher) int(v int)       { h.uint(uint64(v)) }
+func (h hasher) float(v float64) { h.uint(math.Float64bits(v)) }
+
+func (h hasher) text(s string) {
+	h.int(len(s))
+	h.Write([]byte(s))
+}
+
+func (h hasher) messages(messages []Message) {
+	h.int(len(messages))
+	for _, m := range messages {
+		h.text(string(m.Role))
+		h.text(m.Text)
+	}
+}
+
+func (h hasher) sum() Key { return Key(h.Hash.Sum(nil)) }

@@ -1,0 +1,3 @@
+module github.com/assay-eval/assay
+
+go 1.26.0

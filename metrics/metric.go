@@ -1,0 +1,73 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A Metric scores one sample. It is a value: a name, a description of what it needs, and a function.
+type Metric struct {
+	Name   string // "dimension/method", such as "faithfulness/claims"
+	Doc    string // what it measures, in one line
+	Source string // the paper and section, or the project, that the formula comes from
+
+	Min, Max      float64 // the range of a Score's Value, both ends possible
+	LowerIsBetter bool
+
+	Needs    Field       // the columns that a sample must fill
+	JudgeOps backend.Ops // what it asks of the judge; 0: it asks nothing
+	EmbedOps backend.Ops // what it asks of the embedding model; 0: it asks nothing
+	Prompts  []string    // the prompts it uses, by name: see [Prompts]
+
+	// Score computes the value for s, which fills every field in Needs. It returns an error wrapping
+	// ErrNotApplicable when the metric says nothing about such a sample, ErrBadReply when a model's
+	// reply could not be understood, or a backend error. It may be called concurrently.
+	Score func(ctx context.Context, m Models, s *Sample) (Score, error)
+}
+
+// A Score is a metric's verdict on one sample, with the evidence for it.
+type Score struct {
+	Value   float64   `json:"value"` // finite, in [Metric.Min, Metric.Max]
+	Because []Finding `json:"because,omitempty"`
+}
+
+// A Finding is one piece of evidence behind a Score: a claim with its verdict, a question with its
+// similarity, a sentence that was kept. Which fields are set depends on Kind.
+type Finding struct {
+	Kind    string   `json:"kind"`              // "claim", "question", "sentence", "note"
+	Text    string   `json:"text"`              // the thing itself
+	Verdict *bool    `json:"verdict,omitempty"` // whether it counts for the score
+	Value   *float64 `json:"value,omitempty"`   // a similarity or probability
+	Reason  string   `json:"reason,omitempty"`  // the judge's own words
+	Where   string   `json:"where,omitempty"`   // where in the contexts: "context 2", "window 1 of 3"
+}
+
+// Sentinel errors of a [Metric]'s Score.
+var (
+	ErrBadReply      = errors.New("bad reply")      // the model's reply could not be decoded, in any draw
+	ErrNotApplicable = errors.New("not applicable") // the metric has nothing to say about this sample
+)
+
+// A Result is the outcome of one metric on one sample, and one line of a results file: a Score or an
+// Error, never both and never neither.
+type Result struct {
+	Sample string   `json:"sample"`
+	Metric string   `json:"metric"`
+	Score  *Score   `json:"score,omitempty"`
+	Error  string   `json:"error,omitempty"`
+	Kind   Kind     `json:"kind,omitempty"`  // of the Error
+	Calls  []string `json:"calls,omitempty"` // the keys of the answers used, in the order asked
+}
+
+// A Kind groups errors for counting.
+type Kind string
+
+const (
+	NotApplicable Kind = "not_applicable" // counted apart from failures
+	BadReply      Kind = "bad_reply"
+	TooLong       Kind = "too_long"
+	Invalid       Kind = "invalid" // a sample that no model could be shown: text that is not UTF-8
+	Failed        Kind = "failed"  // anything else, said in Error
+)

@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A Sample is one row of a dataset: a question, what was retrieved for it, what was answered, and what
+// should have been.
+type Sample struct {
+	ID                  string                     `json:"id"` // unique in its dataset
+	Question            string                     `json:"question,omitempty"`
+	Answer              string                     `json:"answer,omitempty"`
+	Contexts            []string                   `json:"contexts,omitempty"` // retrieved passages, best first
+	ContextIDs          []string                   `json:"context_ids,omitempty"`
+	References          []string                   `json:"reference_answers,omitempty"`
+	ReferenceContexts   []string                   `json:"reference_contexts,omitempty"`
+	ReferenceContextIDs []string                   `json:"reference_context_ids,omitempty"`
+	History             []backend.Message          `json:"history,omitempty"` // the turns before Question
+	Group               string                     `json:"group,omitempty"`   // samples that are not independent share one
+	Extra               map[string]json.RawMessage `json:"extra,omitempty"`   // every other column, as it was
+}
+
+// A Field names a column of a [Sample]; a set of them is their union.
+type Field uint
+
+const (
+	Question Field = 1 << iota
+	Answer
+	Contexts
+	ContextIDs
+	References
+	ReferenceContexts
+	ReferenceContextIDs
+	History
+)
+
+// fieldNames are the names of the fields in datasets, in the order of their bits.
+func fieldNames() []string {
+	return []string{"question", "answer", "contexts", "context_ids", "reference_answers",
+		"reference_contexts", "reference_context_ids", "history"}
+}
+
+// Has reports whether f includes every field in want.
+func (f Field) Has(want Field) bool { return f&want == want }
+
+// Names lists the fields in f by their column names, in a fixed order.
+func (f Field) Names() []string {
+	var names []string
+	for i, name := range fieldNames() {
+		if f.Has(1 << i) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// String is Names joined by commas.
+func (f Field) String() string { return strings.Join(f.Names(), ", ") }
+
+// Fields returns the fields that s fills. Text that is only white space fills nothing, and neither
+// does a list of such texts.
+func (s *Sample) Fields() Field {
+	var f Field
+	for bit, filled := range map[Field]bool{
+		Question:            !blank(s.Question),
+		Answer:              !blank(s.Answer),
+		Contexts:            !blank(s.Contexts...),
+		ContextIDs:          !blank(s.ContextIDs...),
+		References:          !blank(s.References...),
+		ReferenceContexts:   !blank(s.ReferenceContexts...),
+		ReferenceContextIDs: !blank(s.ReferenceContextIDs...),
+		History:             len(s.History) > 0,
+	} {
+		if filled {
+			f |= bit
+		}
+	}
+	return f
+}
+
+func blank(texts ...string) bool {
+	for _, t := range texts {
+		if strings.TrimSpace(t) != "" {
+			return false
+		}
+	}
+	return true
+}
