@@ -1,0 +1,15 @@
+// Package models finds, inspects, imports and verifies model files and the engine libraries that run
+// them.
+//
+// Everything here treats files as untrusted: headers are read within stated bounds, archives are
+// unpacked without following their paths, and nothing half-written ever takes a final name. No tensor
+// data is read except to copy or to hash it, and nothing here loads a model: engines do that, after
+// [Check] has said that llama.cpp would take the file.
+//
+// The home folder ([Home]) holds
+//
+//	models/NAME.gguf    a model, with NAME.json, its [Record], beside it
+//	engines/NAME/       llama.cpp's shared libraries, with engine.json, the [Engine], among them
+//	downloads/          archives as they were fetched
+//	cache/              what can be had again
+package models
