@@ -1,0 +1,398 @@
+// Package backendtest holds what tests of engines and of their users share: [Run], the conformance
+// suite that every engine passes, and [Fake], a scripted engine.
+package backendtest
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A Fake is an engine that follows a script. The zero value is a complete one: it babbles repeatable
+// nonsense, embeds, scores, refuses what does not fit, and passes [Run]. Set its fields before its
+// first use; its methods are safe for concurrent use.
+//
+// Its tokens are words and single punctuation marks: see [Tokens].
+type Fake struct {
+	// About is what Info returns, once zero fields are filled: Context 4096, Slots 4, an Ops of generate,
+	// embed and score, and constant names.
+	About backend.Info
+
+	// Reply writes the reply to a request, before Stop and MaxTokens cut it. An error from it is
+	// returned as it is. Nil means [Babble].
+	Reply func(ctx context.Context, req *backend.GenerateRequest) (string, error)
+
+	// LogProbs scores one continuation. Nil means that words of the greedy reply have probability 0.9,
+	// and all others 0.01.
+	LogProbs func(messages []backend.Message, continuation string) []float64
+
+	// Before runs at the start of every call that is well formed, in the caller's goroutine. It may
+	// block (to hold a call in flight) and its error becomes the call's error (to script a fault).
+	Before func(ctx context.Context, call Call) error
+
+	// PerToken is how long each token of a reply, and each text of an embedding, takes. Cancelling the
+	// context or closing the Fake cuts it short. Under testing/synctest it costs no time.
+	PerToken time.Duration
+
+	mu     sync.Mutex
+	closed chan struct{} // made by the first use, closed by Close
+	done   bool          // Close was called
+	stats  Stats
+}
+
+// A Call describes one call to [Fake.Before]. One of its pointers or Texts is set, according to Op.
+type Call struct {
+	N        int         // 1 for the first call of any kind, and so on
+	Op       backend.Ops // CanGenerate, CanEmbed or CanScore
+	Generate *backend.GenerateRequest
+	Texts    []string
+	Score    *backend.ScoreRequest
+}
+
+// Stats counts what a Fake was asked. Calls refused before they began (malformed, unsupported, too
+// long, cancelled, closed) are not counted.
+type Stats struct {
+	Generates   int
+	Embeds      int
+	Scores      int
+	Texts       int // texts over all Embeds
+	InFlight    int // calls that have begun and not ended
+	MaxInFlight int // the most there ever were
+}
+
+// Calls is the number of calls of all kinds.
+func (s Stats) Calls() int { return s.Generates + s.Embeds + s.Scores }
+
+// Stats returns the counts so far.
+func (f *Fake) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stats
+}
+
+// Info returns About with its zero fields filled.
+func (f *Fake) Info() backend.Info {
+	info := f.About
+	if info.Engine == "" {
+		info.Engine = "fake 1"
+	}
+	if info.Model == "" {
+		info.Model = "fake"
+	}
+	if info.Digest == "" {
+		info.Digest = "sha256:" + strings.Repeat("0", 64)
+	}
+	if info.Context == 0 {
+		info.Context = 4096
+	}
+	if info.Slots == 0 {
+		info.Slots = 4
+	}
+	if info.Ops == 0 {
+		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore
+	}
+	return info
+}
+
+// Generate answers with Reply's text, cut at the first Stop string or after MaxTokens tokens.
+func (f *Fake) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
+	info := f.Info()
+	if !info.Ops.Has(backend.CanGenerate) {
+		return nil, backend.Unsupported(info, backend.CanGenerate)
+	}
+	if req.Schema != nil && !info.Ops.Has(backend.CanConstrain) {
+		return nil, backend.Unsupported(info, backend.CanConstrain)
+	}
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	prompt := promptTokens(req.Messages)
+	if prompt+req.MaxTokens > info.Context {
+		return nil, &backend.TooLongError{Tokens: prompt + req.MaxTokens, Limit: info.Context}
+	}
+	if err := f.begin(ctx, Call{Op: backend.CanGenerate, Generate: req}); err != nil {
+		return nil, err
+	}
+	defer f.end()
+	reply := f.Reply
+	if reply == nil {
+		reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) { return Babble(req), nil }
+	}
+	text, err := reply(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	g := cut(text, req)
+	g.PromptTokens = prompt
+	if err := f.work(ctx, g.OutputTokens); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Embed answers with [Vector] of each text.
+func (f *Fake) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	info := f.Info()
+	if !info.Ops.Has(backend.CanEmbed) {
+		return nil, backend.Unsupported(info, backend.CanEmbed)
+	}
+	for _, text := range texts {
+		if err := backend.CheckText(text); err != nil {
+			return nil, err
+		}
+		if n := Tokens(text); n > info.Context {
+			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
+		}
+	}
+	if err := f.begin(ctx, Call{Op: backend.CanEmbed, Texts: texts}); err != nil {
+		return nil, err
+	}
+	defer f.end()
+	if err := f.work(ctx, len(texts)); err != nil {
+		return nil, err
+	}
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		vectors[i] = Vector(text)
+	}
+	return vectors, nil
+}
+
+// Score answers with LogProbs of each continuation.
+func (f *Fake) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
+	info := f.Info()
+	if !info.Ops.Has(backend.CanScore) {
+		return nil, backend.Unsupported(info, backend.CanScore)
+	}
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	prompt := promptTokens(req.Messages)
+	for _, c := range req.Continuations {
+		if n := prompt + Tokens(c); n > info.Context {
+			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
+		}
+	}
+	if err := f.begin(ctx, Call{Op: backend.CanScore, Score: req}); err != nil {
+		return nil, err
+	}
+	defer f.end()
+	if err := f.work(ctx, len(req.Continuations)); err != nil {
+		return nil, err
+	}
+	logProbs := f.LogProbs
+	if logProbs == nil {
+		logProbs = babbleLogProbs
+	}
+	s := &backend.Scores{PromptTokens: prompt}
+	for _, c := range req.Continuations {
+		s.LogProbs = append(s.LogProbs, logProbs(req.Messages, c))
+	}
+	return s, nil
+}
+
+// Close makes calls in flight return ErrClosed, those that wait for PerToken at least, and all later ones.
+func (f *Fake) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.done {
+		f.done = true
+		close(f.closing())
+	}
+	return nil
+}
+
+// closing returns the channel that Close closes. The caller holds f.mu.
+func (f *Fake) closing() chan struct{} {
+	if f.closed == nil {
+		f.closed = make(chan struct{})
+	}
+	return f.closed
+}
+
+// begin counts a call and runs Before. After an error from it, the call is over and end must not be called.
+func (f *Fake) begin(ctx context.Context, call Call) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	if f.done {
+		f.mu.Unlock()
+		return backend.ErrClosed
+	}
+	switch call.Op {
+	case backend.CanGenerate:
+		f.stats.Generates++
+	case backend.CanEmbed:
+		f.stats.Embeds++
+		f.stats.Texts += len(call.Texts)
+	case backend.CanScore:
+		f.stats.Scores++
+	}
+	f.stats.InFlight++
+	f.stats.MaxInFlight = max(f.stats.MaxInFlight, f.stats.InFlight)
+	call.N = f.stats.Calls()
+	f.mu.Unlock()
+
+	if f.Before != nil {
+		if err := f.Before(ctx, call); err != nil {
+			f.end()
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Fake) end() {
+	f.mu.Lock()
+	f.stats.InFlight--
+	f.mu.Unlock()
+}
+
+// work takes the time of n tokens, or until the call must end.
+func (f *Fake) work(ctx context.Context, n int) error {
+	f.mu.Lock()
+	closed := f.closing()
+	f.mu.Unlock()
+	if f.PerToken > 0 {
+		timer := time.NewTimer(time.Duration(n) * f.PerToken)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		case <-closed:
+		}
+	}
+	select {
+	case <-closed:
+		return backend.ErrClosed
+	default:
+		return ctx.Err()
+	}
+}
+
+// cut ends text before the first Stop string, and after MaxTokens tokens.
+func cut(text string, req *backend.GenerateRequest) *backend.Generation {
+	for _, stop := range req.Stop {
+		if i := strings.Index(text, stop); i >= 0 {
+			text = text[:i]
+		}
+	}
+	for n, end := 0, 0; ; n++ {
+		size := nextToken(text[end:])
+		switch {
+		case size == 0:
+			return &backend.Generation{Text: text, Stop: backend.StopEnd, OutputTokens: n}
+		case n == req.MaxTokens:
+			return &backend.Generation{Text: text[:end], Stop: backend.StopLength, OutputTokens: n}
+		}
+		end += size
+	}
+}
+
+// Babble is nonsense without end: it fills MaxTokens. It depends on the messages and, at a temperature
+// above 0, on the seed and the draw.
+func Babble(req *backend.GenerateRequest) string {
+	h := fnv.New64a()
+	for _, m := range req.Messages {
+		fmt.Fprintf(h, "%d %s %d %s", len(m.Role), m.Role, len(m.Text), m.Text)
+	}
+	seed := uint64(0)
+	if req.Sampling.Temperature > 0 {
+		seed = req.DrawSeed()
+	}
+	words := strings.Fields("amber basil cedar dune ember fern gorge heron iris jade kelp lark moss nectar onyx pine")
+	rng := rand.New(rand.NewPCG(h.Sum64(), seed))
+	var b strings.Builder
+	for range req.MaxTokens + 1 {
+		b.WriteString(words[rng.IntN(len(words))])
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+func babbleLogProbs(messages []backend.Message, continuation string) []float64 {
+	n := Tokens(continuation)
+	greedy := strings.Fields(Babble(&backend.GenerateRequest{Messages: messages, MaxTokens: n}))
+	probs := make([]float64, n)
+	for i := range probs {
+		size := nextToken(continuation)
+		probs[i] = math.Log(0.01)
+		if strings.TrimSpace(continuation[:size]) == greedy[i] {
+			probs[i] = math.Log(0.9)
+		}
+		continuation = continuation[size:]
+	}
+	return probs
+}
+
+// Vector embeds a text as the hashed counts of its words, scaled to length 1: the more words two texts
+// share, the nearer their cosine is to 1, and texts that share none have a cosine near 0.
+func Vector(text string) []float32 {
+	counts := make([]float64, 256)
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !wordRune(r) })
+	for _, w := range words {
+		h := fnv.New32a()
+		h.Write([]byte(w))
+		counts[h.Sum32()%uint32(len(counts))]++
+	}
+	if len(words) == 0 {
+		counts[0] = 1
+	}
+	sum := 0.0
+	for _, c := range counts {
+		sum += c * c
+	}
+	vector := make([]float32, len(counts))
+	for i, c := range counts {
+		vector[i] = float32(c / math.Sqrt(sum))
+	}
+	return vector
+}
+
+// Tokens counts the tokens of a text as a Fake does: runs of letters and digits, and every other mark
+// that is not white space.
+func Tokens(text string) int {
+	n := 0
+	for size := nextToken(text); size > 0; size = nextToken(text) {
+		text = text[size:]
+		n++
+	}
+	return n
+}
+
+// nextToken is the length in bytes of text's first token, with the white space before it; 0 if there is none.
+func nextToken(text string) int {
+	start := len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace))
+	rest := text[start:]
+	if rest == "" {
+		return 0
+	}
+	if n := strings.IndexFunc(rest, func(r rune) bool { return !wordRune(r) }); n > 0 {
+		return start + n
+	} else if n < 0 {
+		return len(text)
+	}
+	_, n := utf8.DecodeRuneInString(rest)
+	return start + n
+}
+
+func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// promptTokens counts what a chat costs: its words, and four tokens of template a message.
+func promptTokens(messages []backend.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += Tokens(m.Text) + 4
+	}
+	return n
+}
