@@ -58,6 +58,9 @@ func adjust(text string, at int) int {
 		}
 		at -= n
 	}
+	if strings.HasPrefix(text[at:], "'' ") { // how tokenised corpora write a closing quotation mark
+		return at + len("''")
+	}
 	after, n := utf8.DecodeRuneInString(text[at:])
 	rest := text[at+n:]
 	next, _ := utf8.DecodeRuneInString(rest)
@@ -133,7 +136,8 @@ func afterStop(body, gap, next string) bool {
 	bare := strings.TrimRightFunc(body, closing)
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(next, opening))
 	if last := body[len(body)-1]; gap == "" && (last == '?' || last == '!') {
-		return first < utf8.RuneSelf && (unicode.IsLower(first) || unicode.IsDigit(first)) // "a?b=c" in an address
+		// "a?b=c" in an address, and the "![" of an image in Markdown.
+		return first < utf8.RuneSelf && (unicode.IsLower(first) || unicode.IsDigit(first)) || next[0] == '['
 	}
 	if len(bare) < len(body) { // a quotation or bracket closed after the stop
 		r, _ := utf8.DecodeRuneInString(next)

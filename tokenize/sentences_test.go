@@ -44,6 +44,7 @@ func TestSentences(t *testing.T) {
 		{"Arabic", " ", []string{"هل هذا صحيح؟", "نعم هو كذلك."}},
 		{"Urdu", " ", []string{"یہ کتاب ہے۔", "وہ کہاں ہے؟"}},
 		{"wrapped", " ", []string{"The quick brown\nfox jumps over\r\nthe dog.", "Then Dr.\nSmith came."}},
+		{"tokenised quotes", " ", []string{"He asked `` Is it me ? ''", "Then he left .", "See ![the map](map.png)."}},
 		{"one", "", []string{"no stop at all"}},
 	} {
 		text := strings.Join(tt.want, tt.sep)
