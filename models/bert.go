@@ -1,0 +1,282 @@
+package models
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// bertConfig is the part of a BERT model's config.json that its layout needs.
+type bertConfig struct {
+	Type        string  `json:"model_type"`
+	Activation  string  `json:"hidden_act"`
+	Positions   string  `json:"position_embedding_type"`
+	Width       int64   `json:"hidden_size"`
+	Inner       int64   `json:"intermediate_size"`
+	Layers      int64   `json:"num_hidden_layers"`
+	Heads       int64   `json:"num_attention_heads"`
+	MaxPosition int64   `json:"max_position_embeddings"`
+	TypeVocab   int64   `json:"type_vocab_size"`
+	Epsilon     float64 `json:"layer_norm_eps"`
+	Vocabulary  int64   `json:"vocab_size"`
+}
+
+func readBertConfig(data []byte) (*bertConfig, error) {
+	c := new(bertConfig)
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("not a config.json: %v", err)
+	}
+	switch {
+	case c.Type != "bert":
+		return nil, fmt.Errorf("its model_type is %q; only bert is converted: fetch a GGUF file of this model", c.Type)
+	case c.Activation != "gelu":
+		return nil, fmt.Errorf("its activation is %q, where llama.cpp has gelu", c.Activation)
+	case c.Positions != "" && c.Positions != "absolute":
+		return nil, fmt.Errorf("its positions are %q, where llama.cpp has absolute ones", c.Positions)
+	case !(c.Epsilon > 0 && c.Epsilon < 1):
+		return nil, fmt.Errorf("its layer_norm_eps is %v", c.Epsilon)
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+		most  int64
+	}{
+		{"hidden_size", c.Width, 1 << 16},
+		{"intermediate_size", c.Inner, 1 << 18},
+		{"num_hidden_layers", c.Layers, 512},
+		{"num_attention_heads", c.Heads, 512},
+		{"max_position_embeddings", c.MaxPosition, 1 << 20},
+		{"type_vocab_size", c.TypeVocab, 1 << 10},
+		{"vocab_size", c.Vocabulary, 1 << 24},
+	} {
+		if f.value < 1 || f.value > f.most {
+			return nil, fmt.Errorf("its %s is %d, not in 1 to %d", f.name, f.value, f.most)
+		}
+	}
+	if c.Width%c.Heads != 0 {
+		return nil, fmt.Errorf("its hidden_size %d does not divide into %d heads", c.Width, c.Heads)
+	}
+	return c, nil
+}
+
+// A bertTensor is one tensor of a BERT model: its two names and its shape as PyTorch counts.
+type bertTensor struct {
+	from, to string
+	shape    []int64
+}
+
+// tensors lists what a model of this shape has, in the order that it is written.
+func (c *bertConfig) tensors() []bertTensor {
+	list := []bertTensor{
+		{"embeddings.word_embeddings.weight", "token_embd.weight", []int64{c.Vocabulary, c.Width}},
+		{"embeddings.token_type_embeddings.weight", "token_types.weight", []int64{c.TypeVocab, c.Width}},
+		{"embeddings.position_embeddings.weight", "position_embd.weight", []int64{c.MaxPosition, c.Width}},
+		{"embeddings.LayerNorm.weight", "token_embd_norm.weight", []int64{c.Width}},
+		{"embeddings.LayerNorm.bias", "token_embd_norm.bias", []int64{c.Width}},
+	}
+	for i := range c.Layers {
+		for _, part := range []struct {
+			from, to string
+			shape    []int64
+		}{
+			{"attention.self.query", "attn_q", []int64{c.Width, c.Width}},
+			{"attention.self.key", "attn_k", []int64{c.Width, c.Width}},
+			{"attention.self.value", "attn_v", []int64{c.Width, c.Width}},
+			{"attention.output.dense", "attn_output", []int64{c.Width, c.Width}},
+			{"attention.output.LayerNorm", "attn_output_norm", []int64{c.Width}},
+			{"intermediate.dense", "ffn_up", []int64{c.Inner, c.Width}},
+			{"output.dense", "ffn_down", []int64{c.Width, c.Inner}},
+			{"output.LayerNorm", "layer_output_norm", []int64{c.Width}},
+		} {
+			from := fmt.Sprintf("encoder.layer.%d.%s", i, part.from)
+			to := fmt.Sprintf("blk.%d.%s", i, part.to)
+			list = append(list,
+				bertTensor{from + ".weight", to + ".weight", part.shape},
+				bertTensor{from + ".bias", to + ".bias", part.shape[:1]})
+		}
+	}
+	return list
+}
+
+// fields is the model's metadata, its vocabulary not included.
+func (c *bertConfig) fields(name string, pooling uint32) []Field {
+	return []Field{
+		{"general.architecture", "bert"},
+		{"general.name", name},
+		{"general.quantization_version", uint32(2)},
+		{"bert.block_count", uint32(c.Layers)},
+		{"bert.context_length", uint32(c.MaxPosition)},
+		{"bert.embedding_length", uint32(c.Width)},
+		{"bert.feed_forward_length", uint32(c.Inner)},
+		{"bert.attention.head_count", uint32(c.Heads)},
+		{"bert.attention.layer_norm_epsilon", float32(c.Epsilon)},
+		{"bert.attention.causal", false},
+		{"bert.pooling_type", pooling},
+		{"tokenizer.ggml.token_type_count", uint32(c.TypeVocab)},
+	}
+}
+
+// convertBert writes a BERT embedding model as GGUF, the way llama.cpp lays one out. The folder holds
+// config.json, tokenizer.json and one safetensors file, and perhaps 1_Pooling/config.json. Where that
+// is missing, token vectors are averaged, as sentence-transformers does with a bare model; note says so.
+func convertBert(w io.Writer, dir, name string) (note string, err error) {
+	config, err := parseFile(filepath.Join(dir, "config.json"), readBertConfig)
+	if err != nil {
+		return "", err
+	}
+	vocab, err := parseFile(filepath.Join(dir, "tokenizer.json"), readWordPiece)
+	if err != nil {
+		return "", err
+	}
+	if int64(len(vocab.tokens)) != config.Vocabulary {
+		return "", fmt.Errorf("tokenizer.json has %d tokens and config.json says %d: the files do not belong together",
+			len(vocab.tokens), config.Vocabulary)
+	}
+	pooling, note, err := bertPooling(dir)
+	if err != nil {
+		return "", err
+	}
+	f, tensors, err := openSafetensors(dir)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sources, err := config.sources(tensors)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return note, WriteGGUF(w, append(config.fields(name, pooling), vocab.fields()...), sources)
+}
+
+// parseFile reads a file and parses it; its errors name the file.
+func parseFile[T any](path string, parse func([]byte) (T, error)) (T, error) {
+	var v T
+	data, err := readJSON(path)
+	if err != nil {
+		return v, err
+	}
+	v, err = parse(data)
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", path, err)
+	}
+	return v, nil
+}
+
+// sources pairs the tensors that the model must have with those that are there.
+func (c *bertConfig) sources(tensors map[string]*safetensor) ([]TensorSource, error) {
+	have := map[string]*safetensor{}
+	for name, t := range tensors {
+		name = strings.TrimPrefix(name, "bert.")
+		if stem, ok := strings.CutSuffix(name, ".gamma"); ok { // as TensorFlow calls them
+			name = stem + ".weight"
+		} else if stem, ok := strings.CutSuffix(name, ".beta"); ok {
+			name = stem + ".bias"
+		}
+		have[name] = t
+	}
+	var out []TensorSource
+	for _, want := range c.tensors() {
+		t := have[want.from]
+		if t == nil {
+			return nil, fmt.Errorf("tensor %s is not there: the file and config.json do not belong together", want.from)
+		}
+		delete(have, want.from)
+		if fmt.Sprint(t.Shape) != fmt.Sprint(want.shape) {
+			return nil, fmt.Errorf("tensor %s has shape %v where config.json makes it %v", want.from, t.Shape, want.shape)
+		}
+		out = append(out, source(want, t))
+	}
+	for name := range have {
+		switch {
+		case name == "embeddings.position_ids", strings.HasPrefix(name, "pooler."),
+			strings.HasPrefix(name, "cls.predictions."), strings.HasPrefix(name, "cls.seq_relationship."):
+			// Of no use to embeddings: constants, and the heads that BERT was trained with.
+		default:
+			return nil, fmt.Errorf("tensor %s has no place in an embedding model: "+
+				"models with a classification head are not converted", name)
+		}
+	}
+	return out, nil
+}
+
+// source keeps matrices at 16 bits where they are that already. Vectors, and the tables that are added
+// to the token's vector, are 32 bits wide, since ggml adds them so.
+func source(want bertTensor, t *safetensor) TensorSource {
+	target := F32
+	if t.DType == "F16" && len(want.shape) == 2 && want.to != "token_types.weight" && want.to != "position_embd.weight" {
+		target = F16
+	}
+	shape := make([]int64, len(want.shape))
+	for i, n := range want.shape {
+		shape[len(shape)-1-i] = n
+	}
+	return TensorSource{
+		Name: want.to, Type: target, Shape: shape,
+		Write: func(w io.Writer) error { return t.write(w, target) },
+	}
+}
+
+// openSafetensors opens the one safetensors file of a folder.
+func openSafetensors(dir string) (*os.File, map[string]*safetensor, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".safetensors") {
+			names = append(names, filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(names) != 1 {
+		return nil, nil, fmt.Errorf("%s has %d safetensors files; exactly one is converted", dir, len(names))
+	}
+	f, err := os.Open(names[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	tensors, err := readSafetensors(f, fi.Size())
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s: %w", names[0], err)
+	}
+	return f, tensors, nil
+}
+
+// bertPooling is llama.cpp's number for how token vectors become a text's, and a note if that is a guess.
+func bertPooling(dir string) (pooling uint32, note string, err error) {
+	data, err := readJSON(filepath.Join(dir, "1_Pooling", "config.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 1, "mean pooling, since the folder has no 1_Pooling/config.json", nil
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	var modes struct {
+		Mean bool `json:"pooling_mode_mean_tokens"`
+		CLS  bool `json:"pooling_mode_cls_token"`
+		Last bool `json:"pooling_mode_lasttoken"`
+	}
+	if err := json.Unmarshal(data, &modes); err != nil {
+		return 0, "", fmt.Errorf("1_Pooling/config.json: %v", err)
+	}
+	switch {
+	case modes.Mean && !modes.CLS && !modes.Last:
+		return 1, "", nil
+	case modes.CLS && !modes.Mean && !modes.Last:
+		return 2, "", nil
+	case modes.Last && !modes.Mean && !modes.CLS:
+		return 3, "", nil
+	}
+	return 0, "", errors.New("1_Pooling/config.json names no pooling that llama.cpp has: mean, cls or last token")
+}
