@@ -1,0 +1,185 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// fieldColumns lists the fields of a sample and, for each, the names of columns that are recognised
+// as it: ours first, then those of Ragas, DeepEval, promptfoo, unitxt, TruLens, RAGChecker and
+// continuous-eval.
+func fieldColumns() []fieldNames {
+	return []fieldNames{
+		{"id", []string{"id", "sample_id", "query_id"}},
+		{"group", []string{"group", "group_id"}},
+		{"question", []string{"question", "user_input", "input", "query"}},
+		{"answer", []string{"answer", "response", "actual_output", "output", "generated_answer"}},
+		{"contexts", []string{"contexts", "retrieved_contexts", "retrieval_context", "retrieved_context",
+			"context", "source_documents", "passages"}},
+		{"context_ids", []string{"context_ids", "retrieved_context_ids"}},
+		{"reference_answers", []string{"reference_answers", "reference_answer", "reference", "references",
+			"ground_truth", "ground_truths", "ground_truth_answer", "ground_truth_answers",
+			"expected_output", "expected_response", "gt_answer"}},
+		{"reference_contexts", []string{"reference_contexts", "ground_truth_context", "ground_truth_contexts"}},
+		{"reference_context_ids", []string{"reference_context_ids"}},
+		{"history", []string{"history", "chat_history"}},
+	}
+}
+
+type fieldNames struct {
+	field   string
+	columns []string
+}
+
+// maxColumns bounds the number of different columns, which objects with arbitrary members would
+// otherwise drive up.
+const maxColumns = 4096
+
+// columns matches the columns of a file with the fields of a sample. What a column means is settled by
+// the first row that has it, and does not change with later rows.
+type columns struct {
+	asked map[string]string   // field to column, as the user says
+	names map[string]string   // recognised name to field
+	claim map[string]string   // field to the column that fills it
+	field map[string][]string // column, of those seen, to the fields that it fills
+	order []string            // the columns in order of appearance
+}
+
+func newColumns(asked map[string]string) (*columns, error) {
+	c := &columns{asked: asked, names: map[string]string{}, claim: map[string]string{}, field: map[string][]string{}}
+	var fields []string
+	for _, f := range fieldColumns() {
+		fields = append(fields, f.field)
+		for _, name := range f.columns {
+			c.names[name] = f.field
+		}
+	}
+	for field, column := range asked {
+		if !slices.Contains(fields, field) {
+			return nil, fmt.Errorf("unknown field %q in --map %s=%s: it is one of %s",
+				field, field, column, strings.Join(fields, ", "))
+		}
+		c.claim[field] = column
+	}
+	return c, nil
+}
+
+// see takes note of a record's columns.
+func (c *columns) see(rec record) error {
+	var fresh []string
+	for _, cell := range rec.cells {
+		if _, old := c.field[cell.column]; !old {
+			c.field[cell.column] = nil
+			c.order = append(c.order, cell.column)
+			fresh = append(fresh, cell.column)
+		}
+	}
+	if len(c.order) > maxColumns {
+		return fmt.Errorf("more than %d different columns: want the same ones in every row", maxColumns)
+	}
+	for _, column := range fresh {
+		if err := c.settle(column); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle decides which fields a column fills: those that the user gave it, or else the one that its
+// name is known for.
+func (c *columns) settle(column string) error {
+	for _, f := range fieldColumns() {
+		if c.asked[f.field] == column {
+			c.field[column] = append(c.field[column], f.field)
+		}
+	}
+	field := c.known(column)
+	if len(c.field[column]) > 0 || field == "" || c.asked[field] != "" {
+		return nil
+	}
+	if other := c.claim[field]; other != "" {
+		return fmt.Errorf("the columns %q and %q could both be the %s: choose with --map %s=%s",
+			other, column, field, field, column)
+	}
+	c.claim[field] = column
+	c.field[column] = []string{field}
+	return nil
+}
+
+// known returns the field that a column is recognised as, "" if none. Two names depend on what is beside
+// them: "context" is what should have been retrieved where DeepEval's "retrieval_context" is there too,
+// and "query_id" is an id only where there is no "id".
+func (c *columns) known(column string) string {
+	name := snake(column)
+	field := c.names[name]
+	for _, other := range c.order {
+		switch {
+		case name == "context" && snake(other) == "retrieval_context":
+			return "reference_contexts"
+		case field == "id" && name != "id" && snake(other) == "id":
+			return ""
+		}
+	}
+	return field
+}
+
+// snake writes a name as the recognised names are: "actualOutput" and "Actual Output" become
+// "actual_output".
+func snake(name string) string {
+	var b strings.Builder
+	lower := false
+	for _, r := range name {
+		switch {
+		case r == ' ' || r == '-':
+			r = '_'
+		case unicode.IsUpper(r) && lower:
+			b.WriteByte('_')
+		}
+		lower = unicode.IsLower(r)
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// check reports a column that the user named and that no row has.
+func (c *columns) check(file string) error {
+	for _, f := range fieldColumns() {
+		column := c.asked[f.field]
+		if _, seen := c.field[column]; column != "" && !seen {
+			return fmt.Errorf("%s has no column %q for --map %s=%s; its columns: %s",
+				file, column, f.field, column, describe(c.list()))
+		}
+	}
+	return nil
+}
+
+func (c *columns) list() []Column {
+	list := make([]Column, len(c.order))
+	for i, name := range c.order {
+		list[i] = Column{Name: name, Fields: c.field[name]}
+	}
+	return list
+}
+
+func (c Column) fills(field string) bool { return slices.Contains(c.Fields, field) }
+
+// describe lists columns with what they fill, for messages.
+func describe(list []Column) string {
+	var b strings.Builder
+	for i, c := range list {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if i == 30 {
+			fmt.Fprintf(&b, "and %d more", len(list)-i)
+			break
+		}
+		b.WriteString(c.Name)
+		if len(c.Fields) > 0 && !slices.Equal(c.Fields, []string{c.Name}) {
+			fmt.Fprintf(&b, " (read as %s)", strings.Join(c.Fields, ", "))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,290 @@
+// Package dataset reads samples from files: JSON Lines, a JSON array, CSV and TSV, as they are or
+// compressed with gzip or zstd.
+//
+// The path of a row:
+//
+//  1. The file is decompressed, hashed and cut into records, each with the line it starts on. The
+//     limits are here: no record is larger than 64 MiB.
+//  2. The columns are matched with the fields of a [metrics.Sample]: by [Options.Map], by our own
+//     names, or by the names that other evaluators use. Two columns for one field are an error.
+//  3. The cells are decoded into a Sample, from whatever shape their writer gave them.
+//
+// [Open] does this once for the whole file, to count the rows and find what is wrong before anything is
+// scored; [Reader.Samples] does it again, as a stream. Memory does not grow with the file, except for
+// a hash of each row's id.
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+
+	"github.com/assay-eval/assay/metrics"
+)
+
+// Options say how to read a dataset.
+type Options struct {
+	Map    map[string]string // field to column: {"question": "query"}; it goes before any recognised name
+	Format string            // "jsonl", "json", "csv" or "tsv"; "": as the file's name or content says
+	Limit  int               // read so many samples, the bad rows not counted; 0: all of them
+}
+
+// A Summary says what a dataset holds.
+type Summary struct {
+	Name    string                // the file, for messages
+	SHA256  string                // of the whole content, decompressed: 64 hexadecimal digits
+	Rows    int                   // samples
+	Bad     int                   // rows that are no sample
+	Errors  []*RowError           // the first of them, at most 20
+	Columns []Column              // in the order in which they appear
+	Filled  map[metrics.Field]int // how many samples fill each field
+}
+
+// A Column is one of the file's columns.
+type Column struct {
+	Name   string
+	Fields []string // of a sample, that it fills: "question"; none: it is kept as extra
+}
+
+// A RowError is a row that is no sample. The rows after it can be read.
+type RowError struct {
+	File string
+	Line int // where the row starts, from 1
+	Err  error
+}
+
+func (e *RowError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
+
+// Unwrap returns what is wrong, without the place.
+func (e *RowError) Unwrap() error { return e.Err }
+
+// A Reader is a dataset that has been read through once.
+type Reader struct {
+	source  *source
+	options Options
+	columns *columns
+	repeats map[int]int // row number to the line where its id was first used
+	summary Summary
+}
+
+// Open reads through the dataset at path ("-": standard input) and returns it ready to be read again.
+// Bad rows are no error of Open unless there is nothing else: see [Summary.Bad].
+func Open(ctx context.Context, path string, o Options) (*Reader, error) {
+	cols, err := newColumns(o.Map)
+	if err != nil {
+		return nil, err
+	}
+	src, err := openSource(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{source: src, options: o, columns: cols, repeats: map[int]int{}}
+	if err := r.scan(ctx); err != nil {
+		src.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close releases what the Reader holds.
+func (r *Reader) Close() error { return r.source.Close() }
+
+// Summary describes the samples that Samples yields.
+func (r *Reader) Summary() Summary { return r.summary }
+
+// scan is the first pass.
+func (r *Reader) scan(ctx context.Context) error {
+	s := &r.summary
+	s.Name, s.Filled = r.source.name, map[metrics.Field]int{}
+	ids := map[[16]byte]int{}
+	err := r.read(ctx, func(row int, rec record, sample *metrics.Sample, err error) bool {
+		if err == nil {
+			id := idHash(sample.ID)
+			if first, repeated := ids[id]; repeated {
+				r.repeats[row] = first
+				err = repeatedID(sample.ID, first)
+			} else {
+				ids[id] = rec.line
+			}
+		}
+		if err != nil {
+			s.Bad++
+			if len(s.Errors) < 20 {
+				s.Errors = append(s.Errors, &RowError{s.Name, rec.line, err})
+			}
+			return true
+		}
+		s.Rows++
+		filled := sample.Fields()
+		for f := metrics.Question; f <= metrics.History; f <<= 1 {
+			if filled.Has(f) {
+				s.Filled[f]++
+			}
+		}
+		return r.options.Limit == 0 || s.Rows < r.options.Limit
+	})
+	if err != nil {
+		return err
+	}
+	s.Columns = r.columns.list()
+	if err := r.columns.check(s.Name); err != nil {
+		return err
+	}
+	switch {
+	case s.Rows == 0 && s.Bad == 0:
+		return fmt.Errorf("%s is empty: it has no rows", s.Name)
+	case s.Rows == 0:
+		return fmt.Errorf("%s has no usable row (%d bad): %w", s.Name, s.Bad, s.Errors[0])
+	}
+	return nil
+}
+
+// Samples yields the dataset's samples in order, each time from the start. A bad row is yielded as a
+// [*RowError], and the sequence goes on; any other error ends it.
+func (r *Reader) Samples(ctx context.Context) iter.Seq2[*metrics.Sample, error] {
+	return func(yield func(*metrics.Sample, error) bool) {
+		rows := 0
+		stopped := false
+		err := r.read(ctx, func(row int, rec record, sample *metrics.Sample, err error) bool {
+			if first, repeated := r.repeats[row]; repeated && err == nil {
+				err = repeatedID(sample.ID, first)
+			}
+			if err != nil {
+				stopped = !yield(nil, &RowError{r.summary.Name, rec.line, err})
+				return !stopped
+			}
+			rows++
+			stopped = !yield(sample, nil)
+			return !stopped && (r.options.Limit == 0 || rows < r.options.Limit)
+		})
+		if err != nil && !stopped {
+			yield(nil, err)
+		}
+	}
+}
+
+// read passes every record of the file to visit, numbered from 1, with the sample in it or the reason why
+// there is none, until visit returns false. The first time it notes the hash of the whole content, and
+// later it compares.
+func (r *Reader) read(ctx context.Context, visit func(row int, rec record, s *metrics.Sample, err error) bool) error {
+	f, err := r.source.open(r.options.Format)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	row, ended := 0, true
+	for rec, err := range f.records() {
+		if err == nil && row%256 == 0 {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = r.columns.see(rec)
+		}
+		if err != nil {
+			return fileError(r.source.name, rec.line, err)
+		}
+		row++
+		var sample *metrics.Sample
+		if err = rec.err; err == nil {
+			sample, err = r.columns.decode(rec, row)
+		}
+		if ended = visit(row, rec, sample, err); !ended {
+			break
+		}
+	}
+	if !ended && r.summary.SHA256 != "" {
+		return nil
+	}
+	sum, err := f.sum(ctx)
+	if err != nil {
+		return fileError(r.source.name, 0, err)
+	}
+	switch r.summary.SHA256 {
+	case "":
+		r.summary.SHA256 = sum
+	case sum:
+	default:
+		return fmt.Errorf("%s changed while it was being read: run again when it is complete", r.source.name)
+	}
+	return nil
+}
+
+// fileError says where in the file reading stopped; line 0: nowhere in particular.
+func fileError(name string, line int, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s ends too soon: it seems to have been cut off", name)
+	case line > 0:
+		return fmt.Errorf("%s:%d: %w", name, line, err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func repeatedID(id string, first int) error {
+	return fmt.Errorf("the id %q is used twice: first on line %d", id, first)
+}
+
+// idHash stands for an id among those already seen: 16 bytes of SHA-256, so that no one can make two
+// ids collide.
+func idHash(id string) [16]byte {
+	sum := sha256.Sum256([]byte(id))
+	return [16]byte(sum[:16])
+}
+
+// Need returns an error that says which of the wanted fields no sample fills, what the file has
+// instead, and what to do about it; nil if there is no such field.
+func (s *Summary) Need(want metrics.Field) error {
+	for f := metrics.Question; f <= metrics.History; f <<= 1 {
+		if !want.Has(f) || s.Filled[f] > 0 {
+			continue
+		}
+		for _, c := range s.Columns {
+			if c.fills(f.String()) {
+				return fmt.Errorf("the column %q of %s, which holds the %s, is empty in every row", c.Name, s.Name, f)
+			}
+		}
+		return fmt.Errorf("%s has no column for the %s; its columns: %s; name one with --map %s=COLUMN",
+			s.Name, f, describe(s.Columns), f)
+	}
+	return nil
+}
+
+// An input is an open file: its records, and the hash of what has been read so far.
+type input struct {
+	io.Reader // the content, decompressed and hashed
+	format    string
+	hash      hash.Hash
+	closers   []io.Closer
+}
+
+// sum reads to the end and returns the hash of it all.
+func (f *input) sum(ctx context.Context) (string, error) {
+	for {
+		_, err := io.CopyN(io.Discard, f.Reader, 1<<20)
+		if err == io.EOF {
+			return hex.EncodeToString(f.hash.Sum(nil)), nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// Close closes the file and its decompressor.
+func (f *input) Close() error {
+	var err error
+	for i := len(f.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, f.closers[i].Close())
+	}
+	return err
+}

@@ -1,0 +1,319 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// A draft is a sample in the making.
+type draft struct {
+	metrics.Sample
+	ids   []string          // of the passages in contexts, where they carry them
+	turns []backend.Message // of a question that is a whole conversation
+}
+
+// decode makes a sample of a record, the row-th of its file.
+func (c *columns) decode(rec record, row int) (*metrics.Sample, error) {
+	var d draft
+	for _, cell := range rec.cells {
+		fields := c.field[cell.column]
+		if len(fields) == 0 {
+			if d.Extra == nil {
+				d.Extra = map[string]json.RawMessage{}
+			}
+			d.Extra[cell.column] = cell.json()
+		}
+		for _, field := range fields {
+			if err := d.set(field, cell); err != nil {
+				return nil, fmt.Errorf("%s: %w", cell.column, err)
+			}
+		}
+	}
+	if d.ContextIDs == nil {
+		d.ContextIDs = d.ids
+	}
+	if len(d.turns) > 0 {
+		if err := d.converse(); err != nil {
+			return nil, err
+		}
+	}
+	if d.ID == "" {
+		d.ID = "row-" + strconv.Itoa(row)
+	}
+	s := d.Sample
+	return &s, nil
+}
+
+// set decodes a cell into one field.
+func (d *draft) set(field string, c cell) (err error) {
+	switch field {
+	case "id":
+		d.ID, err = c.string()
+	case "group":
+		d.Group, err = c.string()
+	case "question":
+		if c.list() && !c.text {
+			d.turns, err = c.turns()
+		} else {
+			d.Question, err = c.string()
+		}
+	case "answer":
+		d.Answer, err = c.string()
+	case "contexts":
+		d.Contexts, d.ids, err = c.passages()
+	case "context_ids":
+		d.ContextIDs, _, err = c.passages()
+	case "reference_answers":
+		d.References, _, err = c.passages()
+	case "reference_contexts":
+		d.ReferenceContexts, _, err = c.passages()
+	case "reference_context_ids":
+		d.ReferenceContextIDs, _, err = c.passages()
+	case "history":
+		d.History, err = c.turns()
+	}
+	return err
+}
+
+// converse spreads a conversation over the sample: what the user said last is the question, what was
+// said before it the history, and the reply to it the answer.
+func (d *draft) converse() error {
+	last := len(d.turns) - 1
+	for last >= 0 && d.turns[last].Role != backend.User {
+		last--
+	}
+	var reply []string
+	for _, t := range d.turns[last+1:] {
+		reply = append(reply, t.Text)
+	}
+	switch {
+	case last < 0:
+		return errors.New("a conversation in which the user says nothing")
+	case len(d.History) > 0:
+		return errors.New("a conversation for a question, and a history beside it")
+	case len(reply) > 0 && d.Answer != "":
+		return errors.New("a conversation that ends with a reply, and an answer beside it")
+	case len(reply) > 0:
+		d.Answer = strings.Join(reply, "\n")
+	}
+	d.Question = d.turns[last].Text
+	d.History = d.turns[:last]
+	return nil
+}
+
+// json returns the cell as JSON.
+func (c cell) json() json.RawMessage {
+	if !c.text {
+		return c.value
+	}
+	b, err := json.Marshal(string(c.value))
+	if err != nil {
+		panic(err) // unreachable: a string
+	}
+	return b
+}
+
+// list reports whether the cell is a list: a JSON array, or in a table text that looks like one.
+func (c cell) list() bool {
+	value := bytes.TrimSpace(c.value)
+	if len(value) < 2 || value[0] != '[' {
+		return false
+	}
+	return !c.text || json.Valid(value) || isPython(value)
+}
+
+// elements cuts a list into JSON values.
+func (c cell) elements() (list []json.RawMessage, err error) {
+	value := bytes.TrimSpace(c.value)
+	if c.text && !json.Valid(value) {
+		if value, err = fromPython(value); err != nil {
+			return nil, err
+		}
+	}
+	return list, json.Unmarshal(value, &list)
+}
+
+// string decodes text. A number stands for its digits, null for nothing.
+func (c cell) string() (string, error) {
+	if c.text {
+		return string(c.value), nil
+	}
+	return decodeString(c.value)
+}
+
+func decodeString(value []byte) (string, error) {
+	switch kind := kindOf(value); kind {
+	case "text":
+		var s string
+		err := json.Unmarshal(value, &s)
+		return s, err
+	case "a number":
+		return string(value), nil
+	case "null":
+		return "", nil
+	default:
+		return "", fmt.Errorf("want text, have %s", kind)
+	}
+}
+
+// passages decodes a list of texts: strings, or objects with the text in a member. A lone one is a
+// list of one. In a table the list is written as JSON. If every passage is an object with an id, the
+// ids are returned too.
+func (c cell) passages() (texts, ids []string, err error) {
+	if !c.list() {
+		if c.text || kindOf(c.value) != "an object" {
+			text, err := c.string()
+			if text == "" {
+				return nil, nil, err
+			}
+			return []string{text}, nil, nil
+		}
+		c.value = append(append([]byte{'['}, c.value...), ']')
+	}
+	list, err := c.elements()
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, value := range list {
+		text, id, err := passage(value)
+		if err != nil {
+			return nil, nil, fmt.Errorf("number %d of the list: %w", i+1, err)
+		}
+		texts = append(texts, text)
+		if id != "" {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) != len(texts) {
+		ids = nil
+	}
+	return texts, ids, nil
+}
+
+// passage decodes one entry of a list of texts.
+func passage(value []byte) (text, id string, err error) {
+	if kindOf(value) == "null" {
+		return "", "", errors.New("want text, have null")
+	}
+	if kindOf(value) != "an object" {
+		text, err = decodeString(value)
+		return text, "", err
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(value, &object); err != nil {
+		return "", "", err
+	}
+	raw, ok := first(object, "text", "content", "page_content", "doc_text")
+	if !ok {
+		return "", "", errors.New("want a member text, content, page_content or doc_text in the object")
+	}
+	if text, err = decodeString(raw); err != nil {
+		return "", "", err
+	}
+	if raw, ok = first(object, "doc_id", "document_id", "id"); ok {
+		id, err = decodeString(raw)
+	}
+	return text, id, err
+}
+
+// first returns the first of the named members that is there and not null.
+func first(object map[string]json.RawMessage, names ...string) (json.RawMessage, bool) {
+	for _, name := range names {
+		if value, ok := object[name]; ok && kindOf(value) != "null" {
+			return value, true
+		}
+	}
+	return nil, false
+}
+
+// turns decodes a conversation: a list of objects with a role and a text, of [user, assistant] pairs, or
+// of strings, which are the user's and the assistant's in turn.
+func (c cell) turns() ([]backend.Message, error) {
+	if !c.list() {
+		if len(bytes.TrimSpace(c.value)) == 0 || !c.text && kindOf(c.value) == "null" {
+			return nil, nil
+		}
+		return nil, errors.New(`want a list of turns: [{"role": "user", "content": "..."}, ...]`)
+	}
+	list, err := c.elements()
+	if err != nil {
+		return nil, err
+	}
+	var turns []backend.Message
+	for i, value := range list {
+		switch kindOf(value) {
+		case "an object":
+			turns, err = appendTurn(turns, value)
+		case "a list":
+			turns, err = appendPair(turns, value)
+		case "text":
+			var text string
+			text, err = decodeString(value)
+			turns = append(turns, backend.Message{Role: []backend.Role{backend.User, backend.Assistant}[i%2], Text: text})
+		default:
+			err = fmt.Errorf("want an object or text, have %s", kindOf(value))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("turn %d: %w", i+1, err)
+		}
+	}
+	return turns, nil
+}
+
+func appendTurn(turns []backend.Message, value []byte) ([]backend.Message, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(value, &object); err != nil {
+		return nil, err
+	}
+	who, ok := first(object, "role", "type", "speaker", "from")
+	if !ok {
+		return nil, errors.New("no role")
+	}
+	name, err := decodeString(who)
+	if err != nil {
+		return nil, fmt.Errorf("role: %w", err)
+	}
+	role, err := roleOf(name)
+	if err != nil {
+		return nil, err
+	}
+	said, ok := first(object, "content", "text", "value")
+	if !ok {
+		return nil, errors.New("no content")
+	}
+	text, err := decodeString(said)
+	if err != nil {
+		return nil, fmt.Errorf("content: %w", err)
+	}
+	return append(turns, backend.Message{Role: role, Text: text}), nil
+}
+
+func appendPair(turns []backend.Message, value []byte) ([]backend.Message, error) {
+	var pair []string
+	if err := json.Unmarshal(value, &pair); err != nil || len(pair) != 2 {
+		return nil, errors.New("want a pair of texts, the user's and the assistant's")
+	}
+	return append(turns,
+		backend.Message{Role: backend.User, Text: pair[0]},
+		backend.Message{Role: backend.Assistant, Text: pair[1]}), nil
+}
+
+// roleOf reads the names that conversations use for who speaks.
+func roleOf(name string) (backend.Role, error) {
+	switch strings.ToLower(name) {
+	case "user", "human":
+		return backend.User, nil
+	case "assistant", "ai", "agent", "bot", "gpt", "model":
+		return backend.Assistant, nil
+	case "system":
+		return backend.System, nil
+	}
+	return "", fmt.Errorf("unknown role %q: it is one of user, assistant, system", name)
+}
