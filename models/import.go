@@ -1,0 +1,220 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Import brings a model into the home folder under rec.Name: one GGUF file; one GGUF file in several
+// parts, in order, as they are cut for transport; or a folder with safetensors, config.json and
+// tokenizer.json, which is converted (BERT embedding models only). The files named are left alone.
+//
+// Where rec.Digest is given the result must have it; Import fills it in, with the size and the time.
+// The model is checked as by [Check] and takes its name only when it is whole; a model of that name is
+// replaced.
+func Import(ctx context.Context, home string, rec Record, files ...string) (*Model, error) {
+	if len(files) == 0 {
+		return nil, errors.New("no file to import: name a .gguf file, its parts in order, or a folder")
+	}
+	if fi, err := os.Stat(files[0]); err == nil && fi.IsDir() {
+		if len(files) > 1 {
+			return nil, fmt.Errorf("%s is a folder: import one folder at a time", files[0])
+		}
+		return Create(home, rec, func(path string, rec *Record) error {
+			return writeTo(path, func(w io.Writer) error {
+				note, err := convertBert(w, files[0], rec.Name)
+				rec.Note = strings.TrimPrefix(rec.Note+"; "+note, "; ")
+				return err
+			})
+		})
+	}
+	return Create(home, rec, func(path string, _ *Record) error {
+		return writeTo(path, func(w io.Writer) error { return concatenate(ctx, w, files) })
+	})
+}
+
+// Create adds a model that write makes, at the path that it is given: a temporary one, which is checked,
+// hashed and then renamed. It may add to the record, a copy of rec. See [Import] for the rest.
+func Create(home string, rec Record, write func(path string, rec *Record) error) (*Model, error) {
+	if err := CheckName(rec.Name); err != nil {
+		return nil, err
+	}
+	if rec.Digest != "" {
+		if err := checkDigest(rec.Digest); err != nil {
+			return nil, err
+		}
+	}
+	path := modelPath(home, rec.Name)
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	sweep(dir)
+	part, err := os.CreateTemp(dir, "."+rec.Name+"-*.part")
+	if err != nil {
+		return nil, err
+	}
+	part.Close()
+	defer os.Remove(part.Name()) // fails once it is renamed
+	if err := write(part.Name(), &rec); err != nil {
+		return nil, fmt.Errorf("model %s: %w", rec.Name, err)
+	}
+	if err := seal(part.Name(), &rec); err != nil {
+		return nil, fmt.Errorf("model %s: %w", rec.Name, err)
+	}
+	data, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	// The record goes first from the old model and comes last to the new one, so that whatever record
+	// lies beside a model is its own.
+	if err := os.Remove(recordPath(home, rec.Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if err := os.Rename(part.Name(), path); err != nil {
+		return nil, err
+	}
+	if err := writeFile(recordPath(home, rec.Name), append(data, '\n')); err != nil {
+		return nil, err
+	}
+	if memo, err := newMemo(path); err == nil {
+		memo.Digest = rec.Digest
+		memo.write(home)
+	}
+	return &Model{Name: rec.Name, Path: path, Record: &rec}, nil
+}
+
+// seal checks what was written and completes its record.
+func seal(path string, rec *Record) error {
+	info, err := Check(path)
+	if err != nil {
+		return err
+	}
+	digest, err := hashFile(path)
+	if err != nil {
+		return err
+	}
+	if rec.Digest != "" && rec.Digest != digest {
+		return fmt.Errorf("its digest is %s and should be %s: the files are damaged, incomplete or others; fetch them again",
+			digest, rec.Digest)
+	}
+	rec.Digest, rec.Size, rec.Imported = digest, info.Size, time.Now().UTC().Truncate(time.Second)
+	if rec.Licence == "" {
+		rec.Licence = info.Licence
+	}
+	return os.Chmod(path, 0o644)
+}
+
+// sweep removes what interrupted imports left more than a day ago.
+func sweep(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		fi, err := e.Info()
+		if err == nil && strings.HasPrefix(e.Name(), ".") && strings.HasSuffix(e.Name(), ".part") &&
+			time.Since(fi.ModTime()) > 24*time.Hour {
+			os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// writeTo writes an existing file through to the disk.
+func writeTo(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// concatenate copies files one after another.
+func concatenate(ctx context.Context, w io.Writer, files []string) error {
+	buf := make([]byte, 1<<20)
+	for i, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		start := make([]byte, 4)
+		n, _ := io.ReadFull(f, start)
+		if i > 0 && bytes.Equal(start, []byte("GGUF")) {
+			f.Close()
+			return fmt.Errorf("%s is a GGUF file of its own, not a further part of %s: import one model at a time; "+
+				"a model split by llama.cpp is used where it lies, by its first file", name, files[0])
+		}
+		_, err = w.Write(start[:n])
+		for err == nil {
+			if err = ctx.Err(); err != nil {
+				break
+			}
+			n, err = f.Read(buf)
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				err = writeErr
+			}
+		}
+		f.Close()
+		if err != io.EOF {
+			return fmt.Errorf("copying %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Verify reads a model of the home folder whole and reports whether it is still what was imported.
+func Verify(home, name string) error {
+	m, err := Find(home, name)
+	if err != nil {
+		return err
+	}
+	if m.Record == nil {
+		return fmt.Errorf("model %s has no record to compare with: import it with: assay models import --name NAME %s",
+			name, m.Path)
+	}
+	if _, err := Check(m.Path); err != nil {
+		return err
+	}
+	digest, err := hashFile(m.Path)
+	if err != nil {
+		return err
+	}
+	if digest != m.Record.Digest {
+		return fmt.Errorf("model %s has changed since it was imported: its digest is %s and was %s; import it again",
+			name, digest, m.Record.Digest)
+	}
+	return nil
+}
+
+// Remove deletes a model of the home folder and its record.
+func Remove(home, name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	err := os.Remove(modelPath(home, name))
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there is no model %q: %s", name, have(home))
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(recordPath(home, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
