@@ -73,7 +73,7 @@ func readEngine(dir string) (*Engine, error) {
 }
 
 // FindEngine returns the engine to use: the folder that $ASSAY_LLAMA_LIB names, else one of the home
-// folder for this machine's platform, one for a GPU before others. Its error says how to get one.
+// folder for this machine's platform: one for a GPU before others, the newest before older ones. Its error says how to get one.
 func FindEngine(home string) (*Engine, error) {
 	if dir := os.Getenv("ASSAY_LLAMA_LIB"); dir != "" {
 		e, err := engineAt(dir)
@@ -94,7 +94,7 @@ func FindEngine(home string) (*Engine, error) {
 		switch {
 		case e.Platform != platform && !strings.HasPrefix(e.Platform, platform+"-"), e.Version != EngineVersion:
 			others = append(others, e.Name)
-		case best == nil || len(e.Platform) > len(best.Platform): // the longer name has a GPU in it
+		case best == nil || e.preferredTo(best, platform):
 			best = e
 		}
 	}
@@ -108,6 +108,15 @@ func FindEngine(home string) (*Engine, error) {
 			EngineVersion, platform, filepath.Join(home, "engines"), have, libraryName(runtime.GOOS, "llama"))
 	}
 	return best, checkLibraries(best.Dir)
+}
+
+// preferredTo reports whether e, of two engines for a platform, is the one that was chosen on purpose: the
+// one for a GPU, or the one installed last.
+func (e *Engine) preferredTo(other *Engine, platform string) bool {
+	if plain := e.Platform == platform; plain != (other.Platform == platform) {
+		return !plain
+	}
+	return e.Installed.After(other.Installed)
 }
 
 // engineAt describes a folder of libraries that was not installed by us.

@@ -44,6 +44,7 @@ type Model struct {
 	Name   string  // of the home folder, or the file's own without .gguf
 	Path   string  // of the file
 	Record *Record // nil for a file that was not imported
+	Err    error   // why the record cannot be read, where there is one
 }
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -78,9 +79,7 @@ func List(home string) ([]Model, error) {
 			continue
 		}
 		m := Model{Name: name, Path: modelPath(home, name)}
-		if m.Record, err = readRecord(home, name); err != nil {
-			return nil, err
-		}
+		m.Record, m.Err = readRecord(home, name)
 		list = append(list, m)
 	}
 	slices.SortFunc(list, func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
