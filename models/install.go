@@ -3,6 +3,7 @@ package models
 import (
 	"archive/tar"
 	"compress/gzip"
+	"context"
 	"crypto/sha512"
 	"encoding/hex"
 	"encoding/json"
@@ -28,7 +29,7 @@ const (
 // folder that one unpacks to) into the home folder. Only regular files that are shared libraries are
 // taken, and by their last name alone, so that no entry's path matters. The libraries that are opened by name get
 // those names. An engine of the same name is replaced.
-func InstallEngine(home, source string) (*Engine, error) {
+func InstallEngine(ctx context.Context, home, source string) (*Engine, error) {
 	root := filepath.Join(home, "engines")
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func InstallEngine(home, source string) (*Engine, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir) // not there any more once it is renamed
-	u := &unpacker{dir: dir, seen: map[string]bool{}}
+	u := &unpacker{ctx: ctx, dir: dir, seen: map[string]bool{}}
 	fi, err := os.Stat(source)
 	if err == nil && fi.IsDir() {
 		err = u.folder(source)
@@ -57,6 +58,7 @@ func InstallEngine(home, source string) (*Engine, error) {
 
 // An unpacker gathers one engine's files in dir.
 type unpacker struct {
+	ctx    context.Context
 	dir    string
 	engine Engine
 	seen   map[string]bool // names taken
@@ -142,7 +144,7 @@ func (u *unpacker) count(size int64) error {
 	if size < 0 || u.files > maxPackageFiles || u.bytes > maxPackageBytes {
 		return fmt.Errorf("it holds more than %d files or %d bytes: this is no engine package", maxPackageFiles, maxPackageBytes)
 	}
-	return nil
+	return u.ctx.Err()
 }
 
 // library matches the names of shared libraries.
