@@ -1,0 +1,103 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A query is one prompt and what goes into it.
+type query struct {
+	prompt string // its name
+	data   any    // what its templates use
+	room   int    // tokens of reply beyond the prompt's max_tokens
+
+	// The reply to draw number first is decoded; if it is bad, first+step, first+2*step, ... follow, at
+	// most maxDraws in all. A step of 0 means 1.
+	first, step int
+
+	// splittable says that the caller will ask for less when the reply is cut, rather than for another
+	// draw of the same length.
+	splittable bool
+}
+
+// maxDraws is how many replies are had before a sample fails.
+const maxDraws = 3
+
+// A reply is what the judge wrote.
+type reply struct {
+	text string // valid UTF-8
+	cut  bool   // it reached its length limit and may end in the middle
+}
+
+// errCut says that a reply was cut where that loses something. It travels with ErrBadReply.
+var errCut = errors.New("the reply was cut at its length limit")
+
+// ask has the judge reply to q and decodes the reply. A reply that decode refuses is asked for again as
+// a new draw, at some temperature, since a greedy one would only repeat itself; in the end the error
+// wraps ErrBadReply and quotes the last reply. Errors of the backend are returned as they are.
+func ask[T any](ctx context.Context, m Models, q query, decode func(reply) (T, error)) (T, error) {
+	var zero T
+	p, ok := m.Prompts.Lookup(q.prompt)
+	if !ok {
+		return zero, fmt.Errorf("no prompt %q", q.prompt)
+	}
+	messages, err := p.render(q.data)
+	if err != nil {
+		return zero, fmt.Errorf("prompt %s: %v", p.Name, err)
+	}
+	info := m.Judge.Info()
+	for try := 0; ; try++ {
+		req := &backend.GenerateRequest{
+			Messages: messages, Stop: p.Stop, MaxTokens: p.MaxTokens + q.room,
+			Sampling: retrySampling(p.Sampling, try), Draw: q.first + try*max(q.step, 1),
+		}
+		g, err := m.Judge.Generate(ctx, req)
+		if err != nil {
+			return zero, fmt.Errorf("prompt %s: %w", p.Name, err)
+		}
+		m.calls.add(backend.GenerateKey(info, req))
+		r := reply{strings.ToValidUTF8(g.Text, "\uFFFD"), g.Stop == backend.StopLength}
+		v, err := decode(r)
+		if err == nil {
+			return v, nil
+		}
+		if try+1 == maxDraws || q.splittable && errors.Is(err, errCut) {
+			return zero, fmt.Errorf("prompt %s: %w: %w; the reply was %q", p.Name, ErrBadReply, err, bounded(r.text))
+		}
+	}
+}
+
+// retrySampling warms the sampling up from one try to the next.
+func retrySampling(s backend.Sampling, try int) backend.Sampling {
+	if try == 0 {
+		return s
+	}
+	s.Temperature = max(s.Temperature, 0.35*float64(try))
+	if s.TopP == 0 {
+		s.TopP = 0.95
+	}
+	return s
+}
+
+// tooMuch reports whether err says that less must be asked at once.
+func tooMuch(err error) bool {
+	return errors.Is(err, backend.ErrPromptTooLong) || errors.Is(err, errCut)
+}
+
+// bounded cuts text to what an error message may quote.
+func bounded(text string) string {
+	const limit = 300
+	if len(text) <= limit {
+		return text
+	}
+	end := limit
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

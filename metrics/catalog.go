@@ -1,0 +1,135 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// All returns every metric, sorted by name.
+func All() []Metric {
+	return []Metric{
+		answerRelevanceQuestions(),
+		contextRelevanceSentences(),
+		faithfulnessClaims(),
+	}
+}
+
+// defaults names the method that a bare dimension means.
+func defaults() map[string]string {
+	return map[string]string{
+		"answer_relevance":  "questions",
+		"context_relevance": "sentences",
+		"faithfulness":      "claims",
+	}
+}
+
+// Presets returns named lists of metrics.
+func Presets() map[string][]string {
+	return map[string][]string{
+		"ragas-paper": {"faithfulness/claims", "answer_relevance/questions", "context_relevance/sentences"},
+	}
+}
+
+// Preset returns the metrics of a preset.
+func Preset(name string) ([]Metric, error) {
+	names, ok := Presets()[name]
+	if !ok {
+		return nil, fmt.Errorf("unknown preset %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(Presets())), ", "))
+	}
+	return Select(names)
+}
+
+// Select returns the metrics of a list of names, in its order. A bare dimension ("faithfulness") means
+// its default method. An unknown name and one that stands twice are errors.
+func Select(names []string) ([]Metric, error) {
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no metrics named: there are %s", strings.Join(metricNames(), ", "))
+	}
+	var list []Metric
+	for _, name := range names {
+		m, err := lookup(strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, func(other Metric) bool { return other.Name == m.Name }) {
+			return nil, fmt.Errorf("metric %s is named twice", m.Name)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+func lookup(name string) (Metric, error) {
+	full := name
+	if method, ok := defaults()[name]; ok {
+		full = name + "/" + method
+	}
+	all := All()
+	if i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == full }); i >= 0 {
+		return all[i], nil
+	}
+	hint := ""
+	if near := nearest(name, append(metricNames(), slices.Collect(maps.Keys(defaults()))...)); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return Metric{}, fmt.Errorf("unknown metric %q: %sthere are %s", name, hint, strings.Join(metricNames(), ", "))
+}
+
+func metricNames() []string {
+	var names []string
+	for _, m := range All() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// nearest returns the candidate that is most like name, or "" if none is much like it.
+func nearest(name string, candidates []string) string {
+	best, bestLike := "", 0.6
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if like := agreement(letters(name), letters(c)); like > bestLike {
+			best, bestLike = c, like
+		}
+	}
+	return best
+}
+
+// letters are the letters of a metric's name; what separates words does not matter.
+func letters(name string) []string {
+	return strings.Split(strings.NewReplacer("_", "", "-", "", "/", "", " ", "").Replace(strings.ToLower(name)), "")
+}
+
+// Check reports, before the first sample, why ms cannot run: a model that is missing or lacks an
+// ability, or a column that no sample fills. judge and embedder describe the models given, nil for none;
+// fields are those that the dataset fills in some row. The error says what to do, a line per metric.
+func Check(ms []Metric, judge, embedder *backend.Info, fields Field) error {
+	var errs []error
+	for _, m := range ms {
+		if missing := m.Needs &^ fields; missing != 0 {
+			errs = append(errs, fmt.Errorf("%s needs %v, which the dataset does not have: leave the metric out, or map a column to it", m.Name, missing))
+		}
+		if err := checkModel(m.Name, "judge", m.JudgeOps, judge); err != nil {
+			errs = append(errs, err)
+		}
+		if err := checkModel(m.Name, "embedding model", m.EmbedOps, embedder); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkModel(metric, kind string, want backend.Ops, info *backend.Info) error {
+	switch {
+	case want == 0 || info != nil && info.Ops.Has(want):
+		return nil
+	case info == nil:
+		return fmt.Errorf("%s needs a model that can %v: name a %s", metric, want, kind)
+	}
+	return fmt.Errorf("%s needs a %s that can %v, but %s on %s can only %v: name another",
+		metric, kind, want, info.Model, info.Engine, info.Ops)
+}

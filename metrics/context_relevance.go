@@ -1,0 +1,169 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// contextRelevanceSentences is the paper's own method: the sentences of the contexts that help, counted.
+func contextRelevanceSentences() Metric {
+	return Metric{
+		Name:     "context_relevance/sentences",
+		Doc:      "share of the contexts' sentences that the judge copies as helping to answer the question",
+		Source:   "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
+		Min:      0,
+		Max:      1,
+		Needs:    Question | Contexts,
+		JudgeOps: backend.CanGenerate,
+		Prompts:  []string{"context_relevance_sentences"},
+		Score:    scoreContextRelevance,
+	}
+}
+
+// sentencesData is what context_relevance_sentences is rendered with.
+type sentencesData struct {
+	Question, Context string
+	History           []backend.Message
+}
+
+func scoreContextRelevance(ctx context.Context, m Models, s *Sample) (Score, error) {
+	p, ok := m.Prompts.Lookup("context_relevance_sentences")
+	if !ok {
+		return Score{}, errors.New("no prompt context_relevance_sentences")
+	}
+	passage := newPassage(s.Contexts)
+	var texts []string
+	var origin []int
+	for i, sentence := range passage.sentences {
+		if tokenize.HasWords(sentence.Text) {
+			texts = append(texts, sentence.Text)
+			origin = append(origin, passage.origin[i])
+		}
+	}
+	if len(texts) == 0 {
+		return Score{}, fmt.Errorf("%w: the contexts hold no sentence", ErrNotApplicable)
+	}
+	match := newMatcher(texts)
+	kept := make([]bool, len(texts))
+	var strange []string
+	windows, err := passage.inWindows(false, func(text string) error {
+		q := query{
+			prompt:     p.Name,
+			data:       sentencesData{s.Question, text, s.History},
+			room:       len(text) / 3, // all of it, in Latin script
+			splittable: true,
+		}
+		got, err := ask(ctx, m, q, func(r reply) (extract, error) { return decodeExtract(r, match, p.Nothing) })
+		for _, i := range got.found {
+			kept[i] = true
+		}
+		strange = append(strange, got.strange...)
+		return err
+	})
+	if err != nil {
+		return Score{}, err
+	}
+	return extractScore(texts, origin, kept, strange, windows), nil
+}
+
+// extractScore counts the kept sentences.
+func extractScore(texts []string, origin []int, kept []bool, strange []string, windows int) Score {
+	var score Score
+	yes, no := true, false
+	n := 0
+	for i, text := range texts {
+		if kept[i] {
+			n++
+			score.Because = append(score.Because,
+				Finding{Kind: "sentence", Text: text, Verdict: &yes, Where: fmt.Sprintf("context %d", origin[i])})
+		}
+	}
+	for _, text := range strange {
+		score.Because = append(score.Because,
+			Finding{Kind: "sentence", Text: text, Verdict: &no, Reason: "not a sentence of the contexts: not counted"})
+	}
+	note := fmt.Sprintf("%d of the contexts' %d sentences", n, len(texts))
+	if windows > 1 {
+		note += fmt.Sprintf(", read in %d windows", windows)
+	}
+	score.Because = append(score.Because, Finding{Kind: "note", Text: note})
+	score.Value = float64(n) / float64(len(texts))
+	return score
+}
+
+// An extract is what the judge copied from a text.
+type extract struct {
+	found   []int    // the sentences that it copied, by index
+	strange []string // what it wrote that is no sentence of the text
+}
+
+// Reasons why a reply is no extract.
+var (
+	errNoCopy        = errors.New("nothing in the reply is a sentence of the contexts, nor does it say that there is none")
+	errContradiction = errors.New("the reply says that nothing helps, and copies sentences all the same")
+)
+
+// copiedLines returns every line of a reply as an item, without the markers that lists have and texts
+// may have too, or the texts in its JSON.
+func copiedLines(text string) []item {
+	if v, ok := findJSON(text); ok {
+		if items := jsonItems(v); items != nil {
+			return items
+		}
+	}
+	var items []item
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if it, ok := parseItem(line); ok {
+			items = append(items, item{it.number, clean(it.text)})
+		} else if !strings.HasPrefix(line, "```") {
+			items = append(items, item{-1, clean(line)})
+		}
+	}
+	return items
+}
+
+// decodeExtract matches the sentences in a reply with those of the contexts.
+func decodeExtract(r reply, match *matcher, nothing []string) (extract, error) {
+	var e extract
+	texts, repeated := distinct(copiedLines(r.text))
+	if r.cut && !repeated {
+		return extract{}, errCut
+	}
+	insufficient := false
+	for _, text := range texts {
+		found := match.find(text)
+		if found == nil {
+			for _, s := range tokenize.Sentences(text) {
+				if f := match.find(s.Text); f != nil {
+					found = append(found, f...)
+				}
+			}
+		}
+		switch {
+		case found != nil:
+			e.found = append(e.found, found...)
+		case slices.ContainsFunc(nothing, func(p string) bool { return containsWords(tokenize.Normalize(text), p) }):
+			insufficient = true
+		case !preamble(text):
+			e.strange = append(e.strange, strings.TrimSpace(text))
+		}
+	}
+	slices.Sort(e.found)
+	e.found = slices.Compact(e.found)
+	switch {
+	case insufficient && e.found != nil:
+		return extract{}, errContradiction
+	case insufficient:
+		return extract{}, nil // what else it wrote is its explanation
+	case e.found == nil:
+		return extract{}, errNoCopy
+	}
+	return e, nil
+}

@@ -1,0 +1,191 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// faithfulnessClaims is the paper's own method: the answer's statements, then a verdict on each.
+func faithfulnessClaims() Metric {
+	return Metric{
+		Name:     "faithfulness/claims",
+		Doc:      "share of the answer's statements that the contexts support",
+		Source:   "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
+		Min:      0,
+		Max:      1,
+		Needs:    Question | Answer | Contexts,
+		JudgeOps: backend.CanGenerate,
+		Prompts:  []string{"faithfulness_statements", "faithfulness_verdicts"},
+		Score:    scoreFaithfulness,
+	}
+}
+
+func scoreFaithfulness(ctx context.Context, m Models, s *Sample) (Score, error) {
+	claims, err := statements(ctx, m, s)
+	if err != nil {
+		return Score{}, err
+	}
+	if len(claims) == 0 {
+		return Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", ErrNotApplicable, bounded(s.Answer))
+	}
+	verdicts, windows, err := judgeInWindows(ctx, m, s, claims)
+	if err != nil {
+		return Score{}, err
+	}
+	var score Score
+	supported := 0
+	for i, claim := range claims {
+		v := verdicts[i]
+		f := Finding{Kind: "claim", Text: claim, Verdict: &v.yes, Reason: v.reason}
+		if v.yes {
+			supported++
+		}
+		switch {
+		case windows > 1 && v.yes:
+			f.Where = fmt.Sprintf("window %d of %d", v.window, windows)
+		case windows > 1:
+			f.Where = fmt.Sprintf("none of %d windows", windows)
+		}
+		score.Because = append(score.Because, f)
+	}
+	score.Value = float64(supported) / float64(len(claims))
+	return score, nil
+}
+
+// statementsData is what faithfulness_statements is rendered with.
+type statementsData struct {
+	Question, Answer string
+	History          []backend.Message
+}
+
+// statements has the judge break the answer into statements, each once. An answer that is too long for
+// one prompt or one reply is broken up part by part.
+func statements(ctx context.Context, m Models, s *Sample) ([]string, error) {
+	p, ok := m.Prompts.Lookup("faithfulness_statements")
+	if !ok {
+		return nil, errors.New("no prompt faithfulness_statements")
+	}
+	var all []item
+	_, err := newPassage([]string{s.Answer}).inWindows(false, func(part string) error {
+		q := query{
+			prompt:     p.Name,
+			data:       statementsData{s.Question, part, s.History},
+			room:       len(part) / 2, // about twice the part's own tokens in Latin script
+			splittable: true,
+		}
+		list, err := ask(ctx, m, q, func(r reply) ([]string, error) { return decodeList(r, p.Nothing) })
+		for _, text := range list {
+			all = append(all, item{-1, text})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	claims, _ := distinct(all)
+	return claims, nil
+}
+
+// A placedVerdict is a verdict and the number of the window it comes from, from 1.
+type placedVerdict struct {
+	verdict
+	window int
+}
+
+// judgeInWindows has the judge give a verdict on every claim. Where the contexts do not fit in one
+// prompt, a claim is supported if any of several overlapping windows supports it.
+func judgeInWindows(ctx context.Context, m Models, s *Sample, claims []string) ([]placedVerdict, int, error) {
+	verdicts := make([]placedVerdict, len(claims))
+	window := 1
+	windows, err := newPassage(s.Contexts).inWindows(true, func(text string) error {
+		var open []int // the claims that no window has supported yet
+		var texts []string
+		for i, v := range verdicts {
+			if !v.yes {
+				open = append(open, i)
+				texts = append(texts, claims[i])
+			}
+		}
+		got, err := judge(ctx, m, s, text, texts)
+		if err != nil {
+			return err
+		}
+		for i, v := range got {
+			verdicts[open[i]] = placedVerdict{v, window}
+		}
+		window++
+		return nil
+	})
+	return verdicts, windows, err
+}
+
+// verdictsData is what faithfulness_verdicts is rendered with.
+type verdictsData struct {
+	Context    string
+	Statements []string
+	Question   string
+	History    []backend.Message
+}
+
+// Claims are asked about in groups: a weak model loses count in long lists, and the prompts of the
+// groups share all but their end.
+const (
+	maxGroup = 8
+	minGroup = 4 // not halved to make a prompt fit: rather the context is, since it weighs more
+)
+
+// tokensPerVerdict is the room for one verdict with its reason.
+const tokensPerVerdict = 48
+
+// judge has the judge give a verdict on every claim in the light of one text. A claim that a reply
+// passes over is asked about alone; if it stays without a verdict, that is an error.
+func judge(ctx context.Context, m Models, s *Sample, text string, claims []string) ([]verdict, error) {
+	if len(claims) > maxGroup {
+		return judgeHalves(ctx, m, s, text, claims)
+	}
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	p, ok := m.Prompts.Lookup("faithfulness_verdicts")
+	if !ok {
+		return nil, errors.New("no prompt faithfulness_verdicts")
+	}
+	q := query{
+		prompt: p.Name,
+		data:   verdictsData{text, claims, s.Question, s.History},
+		room:   tokensPerVerdict * len(claims),
+	}
+	verdicts, err := ask(ctx, m, q, func(r reply) ([]verdict, error) { return decodeVerdicts(r, claims, verdictWordsOf(p)) })
+	switch {
+	case errors.Is(err, backend.ErrPromptTooLong) && len(claims) > minGroup:
+		return judgeHalves(ctx, m, s, text, claims)
+	case errors.Is(err, ErrBadReply) && len(claims) > 1:
+		verdicts = make([]verdict, len(claims)) // the judge may manage them one by one
+	case err != nil:
+		return nil, err
+	}
+	for i, v := range verdicts {
+		if v.given {
+			continue
+		}
+		alone, err := judge(ctx, m, s, text, claims[i:i+1])
+		if err != nil {
+			return nil, fmt.Errorf("statement %q: %w", bounded(claims[i]), err)
+		}
+		verdicts[i] = alone[0]
+	}
+	return verdicts, nil
+}
+
+func judgeHalves(ctx context.Context, m Models, s *Sample, text string, claims []string) ([]verdict, error) {
+	half := (len(claims) + 1) / 2
+	first, err := judge(ctx, m, s, text, claims[:half])
+	if err != nil {
+		return nil, err
+	}
+	second, err := judge(ctx, m, s, text, claims[half:])
+	return append(first, second...), err
+}

@@ -1,0 +1,307 @@
+package metrics
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// An item is one entry of a list that a model wrote.
+type item struct {
+	number int // as written; -1 if it bore none
+	text   string
+}
+
+// parseList finds the items of a list in whatever form a model wrote it: a JSON array, numbered or
+// bulleted lines, or bare lines; with a preamble, in a code fence, with markup, with notes after it. It
+// returns nil if there is nothing like a list or sentence.
+func parseList(text string) []item {
+	if v, ok := findJSON(text); ok {
+		if items := jsonItems(v); items != nil {
+			return items
+		}
+	}
+	var items []item
+	var bare []string
+	open := false // whether the last item may go on in the next line
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "```") {
+			open = false
+			continue
+		}
+		if it, ok := parseItem(line); ok {
+			items = append(items, it)
+			open = true
+			continue
+		}
+		if n := len(items); n > 0 && open && !ended(items[n-1].text) {
+			items[n-1].text = strings.TrimSpace(items[n-1].text + " " + line)
+			continue
+		}
+		bare = append(bare, line)
+	}
+	if len(items) == 1 {
+		items = splitInline(items[0])
+	}
+	if len(items) == 0 {
+		items = bareItems(bare)
+	}
+	for i := range items {
+		items[i].text = clean(items[i].text)
+	}
+	return items
+}
+
+// bareItems takes each sentence of lines without a marker for an item, leaving preambles out. A refusal
+// is no list.
+func bareItems(lines []string) []item {
+	var items []item
+	for _, line := range lines {
+		if preamble(line) {
+			continue
+		}
+		if len(items) == 0 && refusal(line) {
+			return nil
+		}
+		for _, s := range tokenize.Sentences(line) {
+			items = append(items, item{-1, s.Text})
+		}
+	}
+	return items
+}
+
+// refusal reports whether a line is the judge speaking about itself.
+func refusal(line string) bool {
+	normal := tokenize.Normalize(line)
+	for _, start := range []string{"i m sorry", "i am sorry", "sorry", "i cannot", "i can t", "i am unable", "i m unable", "as an ai"} {
+		if strings.HasPrefix(normal, start) {
+			return true
+		}
+	}
+	return false
+}
+
+// The markers that begin an item. A number is followed by a mark and, so that "3.14" is none, no digit.
+var (
+	numberedItem = regexp.MustCompile(`^(?:[-*•–]\s+)?[*_#\s]*(?i:(?:statement|claim|verdict|question|sentence|answer|item)\s*)?` +
+		`[#(\[]?(\p{Nd}{1,3})(?:[.)\]:、．：]+|\s+[-–—:]\s)[*_]*(\PN.*)?$`)
+	bulletItem = regexp.MustCompile(`^[-*•‣◦–—·▪●○]\s+(.*)$`)
+)
+
+// parseItem reads a line that begins with a number or bullet.
+func parseItem(line string) (item, bool) {
+	if m := numberedItem.FindStringSubmatch(line); m != nil {
+		return item{number(m[1]), strings.TrimSpace(m[2])}, true
+	}
+	if m := bulletItem.FindStringSubmatch(line); m != nil {
+		return item{-1, strings.TrimSpace(m[1])}, true
+	}
+	return item{}, false
+}
+
+// number is the value of decimal digits of any script.
+func number(digits string) int {
+	n := 0
+	for _, r := range norm.NFKC.String(digits) {
+		d := 0 // every script's ten digits stand together, zero first
+		for unicode.IsDigit(r - 1) {
+			r--
+			d++
+		}
+		n = 10*n + d%10
+	}
+	return n
+}
+
+// splitInline splits "1. one 2. two 3. three", a list on one line.
+func splitInline(it item) []item {
+	var list []item
+	for it.number >= 0 {
+		next := strconv.Itoa(it.number + 1)
+		i := strings.Index(it.text, " "+next+". ")
+		if j := strings.Index(it.text, " "+next+") "); i < 0 || j >= 0 && j < i {
+			i = j
+		}
+		if i < 0 {
+			break
+		}
+		list = append(list, item{it.number, strings.TrimSpace(it.text[:i])})
+		it = item{it.number + 1, strings.TrimSpace(it.text[i+len(next)+2:])}
+	}
+	return append(list, it)
+}
+
+// ended reports whether text ends as a sentence does.
+func ended(text string) bool {
+	text = strings.TrimRight(text, `"'”’)*_`)
+	return text != "" && strings.ContainsAny(text[len(strings.TrimRight(text, ".!?…。！？।؟۔")):], ".!?…。！？।؟۔")
+}
+
+// preamble reports whether a line only leads to what follows it: "Sure! Here are the statements:".
+func preamble(line string) bool {
+	line = strings.Trim(line, "*_# ")
+	if strings.HasSuffix(line, ":") || strings.HasSuffix(line, "：") {
+		return true
+	}
+	first, _, _ := strings.Cut(tokenize.Normalize(line), " ")
+	switch first {
+	case "sure", "certainly", "okay", "ok":
+		return true
+	}
+	return !tokenize.HasWords(line)
+}
+
+// clean removes markup, quotation marks and a JSON comma from around text.
+func clean(text string) string {
+	text = strings.TrimSpace(text)
+	for {
+		was := text
+		text = strings.TrimSuffix(text, ",")
+		for _, pair := range []string{"**|**", "*|*", "__|__", "`|`", `"|"`, "“|”", "'|'", "«|»"} {
+			open, shut, _ := strings.Cut(pair, "|")
+			inner, ok := strings.CutPrefix(text, open)
+			if inner, ok2 := strings.CutSuffix(inner, shut); ok && ok2 && !strings.Contains(inner, open) && !strings.Contains(inner, shut) {
+				text = strings.TrimSpace(inner)
+			}
+		}
+		if text == was {
+			return text
+		}
+	}
+}
+
+var trailingComma = regexp.MustCompile(`,(\s*[\]}])`)
+
+// findJSON decodes the first JSON array or object that begins a line of text, fenced or not. Commas
+// before a closing bracket are forgiven.
+func findJSON(text string) (any, bool) {
+	for at := 0; at < len(text); {
+		line := text[at:]
+		body := strings.TrimLeft(line, " \t")
+		if body != "" && (body[0] == '[' || body[0] == '{') {
+			for _, attempt := range []string{body, trailingComma.ReplaceAllString(body, "$1")} {
+				var v any
+				if json.NewDecoder(strings.NewReader(attempt)).Decode(&v) == nil {
+					return v, true
+				}
+			}
+			return nil, false
+		}
+		i := strings.IndexByte(line, '\n')
+		if i < 0 {
+			break
+		}
+		at += i + 1
+	}
+	return nil, false
+}
+
+// jsonItems returns the texts in a decoded JSON value: an array of strings, of objects with one text
+// each that matters, or an object that holds such an array. Else nil.
+func jsonItems(v any) []item {
+	switch v := v.(type) {
+	case []any:
+		items := []item{}
+		for _, e := range v {
+			text, ok := e.(string)
+			if object, isObject := e.(map[string]any); isObject {
+				text, ok = jsonText(object)
+			}
+			if !ok {
+				return nil
+			}
+			items = append(items, item{-1, clean(text)})
+		}
+		return items
+	case map[string]any:
+		for _, e := range v {
+			if list, ok := e.([]any); ok && len(v) == 1 {
+				return jsonItems(list)
+			}
+		}
+	}
+	return nil
+}
+
+// jsonText returns the text of an object that stands for one item.
+func jsonText(object map[string]any) (string, bool) {
+	for _, field := range []string{"statement", "claim", "sentence", "question", "text"} {
+		if text, ok := object[field].(string); ok {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// distinct returns the texts of items that say something, each once, and whether any was a repetition:
+// a model that begins to repeat itself has nothing more to say.
+func distinct(items []item) (texts []string, repeated bool) {
+	seen := make(map[string]bool)
+	for _, it := range items {
+		normal := tokenize.Normalize(it.text)
+		switch {
+		case normal == "":
+		case seen[normal]:
+			repeated = true
+		default:
+			seen[normal] = true
+			texts = append(texts, it.text)
+		}
+	}
+	return texts, repeated
+}
+
+// decodeList decodes a reply that is a list: its items, each once, or none if the reply is one of the
+// phrases of nothing. The last item of a cut list is dropped as partial, if the list has begun to
+// repeat itself; any other cut list has lost something.
+func decodeList(r reply, nothing []string) ([]string, error) {
+	if saysNothing(r.text, nothing) {
+		return nil, nil
+	}
+	items := parseList(r.text)
+	if r.cut && len(items) > 0 {
+		texts, _ := distinct(items[:len(items)-1])
+		if _, repeated := distinct(items); repeated {
+			return texts, nil
+		}
+	}
+	if r.cut {
+		return nil, errCut
+	}
+	texts, _ := distinct(items)
+	if len(texts) == 0 {
+		return nil, errNoList
+	}
+	return texts, nil
+}
+
+// errNoList says that a reply holds nothing that could be an item.
+var errNoList = errors.New("no list in the reply")
+
+// saysNothing reports whether a reply begins with a sentence that is one of the phrases.
+func saysNothing(text string, phrases []string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || preamble(line) {
+			continue
+		}
+		if it, ok := parseItem(line); ok {
+			line = it.text
+		}
+		first := ""
+		if sentences := tokenize.Sentences(line); len(sentences) > 0 {
+			first = tokenize.Normalize(sentences[0].Text)
+		}
+		return slices.Contains(phrases, first) || slices.Contains(phrases, tokenize.Normalize(text))
+	}
+	return false
+}

@@ -1,0 +1,107 @@
+package metrics
+
+import (
+	"slices"
+
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// A matcher finds the sentences of a text again in what a model copied from it, although the model
+// changed case, punctuation, markup or a few words, copied a part, or ran sentences together.
+type matcher struct {
+	normal []string   // of each sentence
+	words  [][]string // of each normal
+}
+
+func newMatcher(sentences []string) *matcher {
+	m := &matcher{}
+	for _, s := range sentences {
+		n := tokenize.Normalize(s)
+		m.normal = append(m.normal, n)
+		m.words = append(m.words, tokenize.Words(n))
+	}
+	return m
+}
+
+// What a copy must have in common with its sentence.
+const (
+	minAgreement = 0.8 // words in common, in order, over the mean of the two numbers of words
+	minShare     = 0.5 // of the sentence, for a part of it to stand for it
+	minPart      = 4   // words, for a part to be more than a heading or name that occurs elsewhere too
+)
+
+// find returns the indexes of the sentences that copy stands for, sorted; none if it stands for none.
+// Sentences that are equal in normal form are found together.
+func (m *matcher) find(copied string) []int {
+	normal := tokenize.Normalize(copied)
+	if normal == "" {
+		return nil
+	}
+	var found []int
+	for i, n := range m.normal {
+		if n == normal || len(m.words[i]) >= minPart && containsWords(normal, n) {
+			found = append(found, i)
+		}
+	}
+	if found != nil {
+		return found
+	}
+	words := tokenize.Words(normal)
+	best, bestAgreement := -1, 0.0
+	for i := range m.normal {
+		if a := agreement(words, m.words[i]); a > bestAgreement {
+			best, bestAgreement = i, a
+		}
+	}
+	if bestAgreement < minAgreement {
+		best = m.part(words)
+	}
+	for i, n := range m.normal {
+		if best >= 0 && n == m.normal[best] {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// part returns the sentence that words are a run from, -1 if there is none of which they are enough.
+func (m *matcher) part(words []string) int {
+	if len(words) < minPart {
+		return -1
+	}
+	return slices.IndexFunc(m.words, func(sentence []string) bool {
+		return float64(len(words)) >= minShare*float64(len(sentence)) && containsRun(sentence, words)
+	})
+}
+
+func containsRun(words, run []string) bool {
+	for i := 0; i+len(run) <= len(words); i++ {
+		if slices.Equal(words[i:i+len(run)], run) {
+			return true
+		}
+	}
+	return false
+}
+
+// agreement is twice the length of the longest common subsequence of a and b over their lengths
+// together, in [0, 1]; 0 without computing it where it cannot reach minAgreement.
+func agreement(a, b []string) float64 {
+	total := float64(len(a) + len(b))
+	if 2*float64(min(len(a), len(b))) < minAgreement*total {
+		return 0
+	}
+	row := make([]int, len(b)+1) // row[j]: of the words of a so far and b[:j]
+	for _, x := range a {
+		diagonal := 0
+		for j, y := range b {
+			above := row[j+1]
+			if x == y {
+				row[j+1] = diagonal + 1
+			} else {
+				row[j+1] = max(above, row[j])
+			}
+			diagonal = above
+		}
+	}
+	return 2 * float64(row[len(b)]) / total
+}

@@ -1,0 +1,124 @@
+package metrics
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"text/template"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A Prompt is what a metric says to the judge: a file of prompts/*.tmpl, or the user's own in its place.
+//
+// The file begins with a header of "field: value" lines (and comments, lines that begin with #):
+//
+//	version:     any word; part of what a run records. Required
+//	max_tokens:  tokens of reply; the metric adds room for each item that it asks about. Required
+//	temperature: of the first draw, default 0; a retry is warmer
+//	top_p, seed: of a draw whose temperature is above 0
+//	stop:        a JSON list of strings before which the reply ends
+//	yes, no:     words, separated by commas, that a verdict may consist of beside the English ones
+//	nothing:     phrases, separated by commas, by which the judge says that there is nothing to list
+//
+// Then come the messages, each after a line "--- system", "--- user" or "--- assistant", the last one
+// the user's. Each message is a template in the syntax of text/template of its own, so that nothing in
+// a sample can end it or begin another. What varies most stands last: what two prompts have in common
+// at their beginning is computed once.
+type Prompt struct {
+	Name     string           // the file's, without ".tmpl"
+	Version  string           // as the header says
+	Digest   string           // of the file: "sha256:" and 64 hex digits
+	Sampling backend.Sampling // of the first draw
+	Stop     []string
+
+	MaxTokens        int
+	Yes, No, Nothing []string // in the form of tokenize.Normalize
+
+	messages []promptMessage
+}
+
+type promptMessage struct {
+	role backend.Role
+	body *template.Template
+}
+
+// render returns the messages with data filled in.
+func (p *Prompt) render(data any) ([]backend.Message, error) {
+	var list []backend.Message
+	for _, m := range p.messages {
+		var b strings.Builder
+		if err := m.body.Execute(&b, data); err != nil {
+			return nil, err
+		}
+		list = append(list, backend.Message{Role: m.role, Text: strings.TrimSpace(b.String())})
+	}
+	return list, nil
+}
+
+// Prompts are the prompts that metrics use. The zero value is the built-in ones.
+type Prompts struct {
+	own map[string]*Prompt // the user's, by name; never changed once loaded
+}
+
+// LoadPrompts reads the files *.tmpl at the root of fsys. Each replaces the built-in prompt of its name;
+// the others stay. It is an error if there is none, if a file bears no built-in prompt's name, if it
+// does not parse, asks for a field that its metric does not give, or leaves out one that it must show.
+func LoadPrompts(fsys fs.FS) (Prompts, error) {
+	files, err := fs.Glob(fsys, "*.tmpl")
+	if err != nil {
+		return Prompts{}, err
+	}
+	if len(files) == 0 {
+		return Prompts{}, fmt.Errorf("no prompts there: want files such as %s.tmpl", promptNames()[0])
+	}
+	own := make(map[string]*Prompt)
+	var errs []error
+	for _, file := range files {
+		p, err := readPrompt(fsys, file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		own[p.Name] = p
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Prompts{}, err
+	}
+	return Prompts{own}, nil
+}
+
+// Names lists the prompts there are, sorted.
+func (ps Prompts) Names() []string { return promptNames() }
+
+// Lookup returns the prompt of a name, and whether there is one.
+func (ps Prompts) Lookup(name string) (*Prompt, bool) {
+	if p, ok := ps.own[name]; ok {
+		return p, true
+	}
+	p, ok := builtinPrompts()[name]
+	return p, ok
+}
+
+//go:embed prompts/*.tmpl
+var promptFiles embed.FS
+
+// builtinPrompts are the embedded prompts by name, read once. A test sees that they are valid.
+var builtinPrompts = sync.OnceValue(func() map[string]*Prompt {
+	dir, err := fs.Sub(promptFiles, "prompts")
+	if err != nil {
+		panic(err)
+	}
+	ps, err := LoadPrompts(dir)
+	if err != nil {
+		panic(err)
+	}
+	return ps.own
+})
+
+func promptNames() []string { return slices.Sorted(maps.Keys(promptExamples())) }

@@ -1,0 +1,265 @@
+package metrics
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// Options say how [Run] goes about its work.
+type Options struct {
+	// Window is how many samples may be open at once, those that wait to be emitted in order included.
+	// 0 means four for each call that the models serve at once, and at least 16: enough that a slow
+	// sample at the head does not leave the models idle.
+	Window int
+
+	// Grace is how long the calls in flight may go on once the context is cancelled, so that their
+	// answers still reach the cache. 0: they are cancelled with it.
+	Grace time.Duration
+
+	// Ready, if set, is told each result as soon as it is there, before its turn to be emitted has come
+	// and even if that never comes. It is called from several goroutines at once.
+	Ready func(Result)
+}
+
+// Run scores every sample by every metric of ms and hands each result to emit: sample by sample in the
+// order of samples, and in the order of ms within each. Emit is called from the caller's goroutine.
+// Memory does not grow with the number of samples.
+//
+// What goes wrong with one metric on one sample is a Result: a field that the metric needs and the
+// sample lacks (not_applicable), a reply that cannot be decoded, a prompt that is too long, a value out
+// of the metric's range, even a panic in the metric, which is a bug but must not lose the run.
+//
+// When samples yields an error, Run finishes the samples before it and returns the error. When ctx is
+// cancelled, a model is unavailable or closed, or emit returns an error, Run ends early and returns
+// that: no call is begun any more, calls in flight have Options.Grace to end, and what was emitted is
+// everything up to the first result that is missing. To go on, run the same again: the answers that
+// were had are in the cache.
+//
+// Run returns once everything that it started has ended.
+func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models, o Options, emit func(Result) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	rows := make(chan *row, max(0, openSamples(o, m)-2)) // beside the row that is emitted and the one to be sent
+	r := &runner{ms: ms, models: m, ready: o.Ready, stop: stop, rows: rows}
+	if m.Judge != nil {
+		r.models.Judge = &lingering{m.Judge, o.Grace}
+	}
+	if m.Embedder != nil {
+		r.models.Embedder = &lingering{m.Embedder, o.Grace}
+	}
+	r.work.Go(func() {
+		defer close(rows)
+		r.take(ctx, samples)
+	})
+	for row := range rows {
+		if !r.emit(row, emit) {
+			break
+		}
+	}
+	ended := context.Cause(ctx)
+	stop(ended)
+	r.work.Wait()
+	return cmp.Or(ended, r.unread)
+}
+
+// openSamples returns the number of samples to hold open.
+func openSamples(o Options, m Models) int {
+	if o.Window > 0 {
+		return o.Window
+	}
+	slots := 0
+	for _, b := range []backend.Backend{m.Judge, m.Embedder} {
+		if b != nil {
+			slots = max(slots, b.Info().Slots)
+		}
+	}
+	return max(16, 4*slots)
+}
+
+// A runner is a run that is going on.
+type runner struct {
+	ms     []Metric
+	models Models
+	ready  func(Result) // or nil
+	stop   context.CancelCauseFunc
+	rows   chan<- *row    // the open samples, in order
+	work   sync.WaitGroup // every goroutine of the run but the caller's
+	unread error          // why samples ended, once rows is closed
+}
+
+// A row is an open sample: for each metric a channel that gives its result, or is closed without one
+// when the run ended before.
+type row struct {
+	results []chan Result
+}
+
+// take opens samples until there are no more or the run ends.
+func (r *runner) take(ctx context.Context, samples iter.Seq2[*Sample, error]) {
+	for s, err := range samples {
+		if err != nil {
+			r.unread = err
+			return
+		}
+		opened := &row{}
+		for range r.ms {
+			opened.results = append(opened.results, make(chan Result, 1))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case r.rows <- opened: // waits for a place in the window
+		}
+		for i := range r.ms {
+			r.work.Go(func() { r.score(ctx, &r.ms[i], s, opened.results[i]) })
+		}
+	}
+}
+
+// emit hands on the results of a row as they come, and reports whether all of them were there and
+// taken.
+func (r *runner) emit(opened *row, emit func(Result) error) bool {
+	for _, results := range opened.results {
+		result, ok := <-results
+		if !ok {
+			return false
+		}
+		if err := emit(result); err != nil {
+			r.stop(err)
+			return false
+		}
+	}
+	return true
+}
+
+// score sends the result of one metric on one sample and closes results. If the run ends instead, it
+// sends none.
+func (r *runner) score(ctx context.Context, metric *Metric, s *Sample, results chan<- Result) {
+	defer close(results)
+	result := Result{Sample: s.ID, Metric: metric.Name}
+	m := r.models
+	m.calls = &calls{}
+	score, err := metric.try(ctx, m, s)
+	switch {
+	case err == nil:
+		result.Score = &score
+	case fatal(ctx, err):
+		r.stop(fmt.Errorf("sample %q, %s: %w", s.ID, metric.Name, err))
+		return
+	default:
+		result.Error, result.Kind = err.Error(), kindOf(err)
+	}
+	result.Calls = m.calls.list()
+	if r.ready != nil {
+		r.ready(result)
+	}
+	results <- result
+}
+
+// try scores s if it has what the metric needs, and checks what comes back.
+func (metric *Metric) try(ctx context.Context, m Models, s *Sample) (score Score, err error) {
+	if missing := metric.Needs &^ s.Fields(); missing != 0 {
+		return Score{}, fmt.Errorf("%w: the sample has no %v", ErrNotApplicable, missing)
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			score, err = Score{}, fmt.Errorf("a bug in %s: panic: %v", metric.Name, v)
+		}
+	}()
+	score, err = metric.Score(ctx, m, s)
+	if err != nil {
+		return Score{}, err
+	}
+	if !(score.Value >= metric.Min && score.Value <= metric.Max) {
+		return Score{}, fmt.Errorf("a bug in %s: its value %v is not in [%v, %v]", metric.Name, score.Value, metric.Min, metric.Max)
+	}
+	for _, f := range score.Because {
+		if f.Value != nil && (math.IsNaN(*f.Value) || math.IsInf(*f.Value, 0)) {
+			return Score{}, fmt.Errorf("a bug in %s: the value of %q is %v", metric.Name, bounded(f.Text), *f.Value)
+		}
+	}
+	return score, nil
+}
+
+// fatal draws the line between what ends the run and what is one sample's error: the run was
+// cancelled, or no other sample would fare better.
+func fatal(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) ||
+		errors.Is(err, backend.ErrUnavailable) || errors.Is(err, backend.ErrClosed)
+}
+
+// kindOf groups an error that is one sample's.
+func kindOf(err error) Kind {
+	switch {
+	case errors.Is(err, ErrNotApplicable):
+		return NotApplicable
+	case errors.Is(err, ErrBadReply):
+		return BadReply
+	case errors.Is(err, backend.ErrPromptTooLong):
+		return TooLong
+	case errors.Is(err, backend.ErrInvalid):
+		return Invalid
+	}
+	return Failed
+}
+
+// A lingering backend begins no call once a context is cancelled, but lets those in flight go on for a
+// while.
+type lingering struct {
+	inner backend.Backend
+	grace time.Duration
+}
+
+func (l *lingering) Info() backend.Info { return l.inner.Info() }
+
+func (l *lingering) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := linger(ctx, l.grace)
+	defer cancel()
+	return l.inner.Generate(ctx, req)
+}
+
+func (l *lingering) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := linger(ctx, l.grace)
+	defer cancel()
+	return l.inner.Embed(ctx, texts)
+}
+
+func (l *lingering) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := linger(ctx, l.grace)
+	defer cancel()
+	return l.inner.Score(ctx, req)
+}
+
+func (l *lingering) Close() error { return l.inner.Close() }
+
+// linger returns a context that ends when grace has passed since ctx was cancelled.
+func linger(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	if grace <= 0 {
+		return context.WithCancel(ctx)
+	}
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(grace):
+			cancel()
+		case <-inner.Done():
+		}
+	})
+	return inner, func() { stop(); cancel() }
+}

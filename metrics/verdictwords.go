@@ -1,0 +1,159 @@
+package metrics
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// verdictWords are the phrases, in normal form, that say yes and no.
+type verdictWords struct {
+	yes, no []string
+}
+
+// verdictWordsOf returns the built-in phrases and those of the prompt.
+func verdictWordsOf(p *Prompt) verdictWords {
+	return verdictWords{
+		yes: slices.Concat(p.Yes, []string{"yes", "true", "supported", "supported yes", "correct", "entailed"}),
+		no: slices.Concat(p.No, []string{"no", "false", "not supported", "unsupported", "supported no", "not true", "incorrect",
+			"not correct", "isn t supported", "not entailed", "not directly supported", "not explicitly supported"}),
+	}
+}
+
+// A verdictMark is a phrase of verdictWords found in a text: words[from:to].
+type verdictMark struct {
+	from, to int
+	yes      bool
+}
+
+// find decides what text, the part of a reply about one of the statements, says. In this order: the
+// last phrase after a label such as "Verdict:"; a phrase at the beginning, unless the end contradicts
+// it; a phrase at the end; "supported", with or without a negation, if it is always the same; else
+// none, since a yes or no in the middle of a sentence may mean anything.
+// The statement itself, where it is repeated, does not count.
+func (w verdictWords) find(text string, statements []string) verdict {
+	normal := tokenize.Normalize(text)
+	for _, s := range statements {
+		if s = tokenize.Normalize(s); strings.Contains(s, " ") && containsWords(normal, s) {
+			normal = strings.TrimSpace(strings.Replace(" "+normal+" ", " "+s+" ", " ", 1))
+		}
+	}
+	words := strings.Fields(normal)
+	marks := w.marks(words)
+	if len(marks) == 0 {
+		return verdict{}
+	}
+	first, last := marks[0], marks[len(marks)-1]
+	said := func(m verdictMark) verdict { return verdict{given: true, yes: m.yes, reason: bounded(reasonIn(text))} }
+	for _, m := range slices.Backward(marks) {
+		if m.from > 0 && slices.Contains(verdictLabels(), words[m.from-1]) {
+			return said(m)
+		}
+	}
+	switch atStart, atEnd := first.from == 0, last.to == len(words); {
+	case atStart && atEnd && first.yes != last.yes:
+		return verdict{}
+	case atStart:
+		return said(first)
+	case atEnd:
+		return said(last)
+	}
+	other := func(m verdictMark) bool {
+		return m.yes != first.yes || !strings.Contains(strings.Join(words[m.from:m.to], " "), "supported")
+	}
+	if !slices.ContainsFunc(marks, other) {
+		return said(first)
+	}
+	return verdict{}
+}
+
+// verdictLabels are the words after which a verdict stands.
+func verdictLabels() []string {
+	return []string{"verdict", "answer", "supported", "conclusion", "judgement", "judgment", "urteil", "antwort", "veredicto", "réponse"}
+}
+
+// marks finds the phrases in words, the longest where several begin at one word, none overlapping.
+func (w verdictWords) marks(words []string) []verdictMark {
+	var marks []verdictMark
+	for i := 0; i < len(words); {
+		best := verdictMark{from: i, to: i}
+		try := func(phrases []string, yes bool) {
+			for _, p := range phrases {
+				if parts := strings.Fields(p); len(parts) > best.to-i && startsWith(words[i:], parts) {
+					best = verdictMark{i, i + len(parts), yes}
+				}
+			}
+		}
+		try(w.yes, true)
+		try(w.no, false)
+		if best.yes && words[best.to-1] == "supported" && negated(words[max(0, i-3):i]) {
+			best.yes = false // "not fully supported"
+		}
+		if best.to > i {
+			marks = append(marks, best)
+		}
+		i = max(best.to, i+1)
+	}
+	return marks
+}
+
+func negated(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		return slices.Contains([]string{"not", "t", "cannot", "never", "nor", "hardly", "isn", "nowhere"}, w)
+	})
+}
+
+func startsWith(words, parts []string) bool {
+	return len(words) >= len(parts) && slices.Equal(words[:len(parts)], parts)
+}
+
+// first joins the lines of an entry up to the first blank line by which it holds a verdict: what follows
+// is a note on the whole.
+func (w verdictWords) first(lines []string, statements []string) string {
+	for i, line := range lines {
+		if strings.TrimSpace(line) == "" {
+			if text := strings.Join(lines[:i], "\n"); w.find(text, statements).given {
+				return text
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// reasonIn returns what text says as one line.
+func reasonIn(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// fromJSON reads one JSON value as an entry.
+func (w verdictWords) fromJSON(v any) verdictEntry {
+	e := verdictEntry{number: -1}
+	switch v := v.(type) {
+	case bool:
+		e.given, e.yes = true, v
+	case float64:
+		e.given, e.yes = v == 0 || v == 1, v == 1
+	case string:
+		e.verdict = w.find(v, nil)
+		if e.reason == v {
+			e.reason = ""
+		}
+	case map[string]any:
+		for _, field := range []string{"verdict", "answer", "supported", "label"} {
+			if value, ok := v[field]; ok && !e.given {
+				e.verdict = w.fromJSON(value).verdict
+			}
+		}
+		for _, field := range []string{"number", "id", "index"} {
+			if n, ok := v[field].(float64); ok && n >= 0 && n == float64(int(n)) {
+				e.number = int(n)
+			}
+		}
+		if text, ok := jsonText(v); ok {
+			e.text = tokenize.Normalize(text)
+		}
+		if reason, ok := v["reason"].(string); ok {
+			e.reason = bounded(reason)
+		}
+	}
+	return e
+}

@@ -1,0 +1,148 @@
+package metrics
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// A passage is text that is shown to a model whole or, where it does not fit, in windows.
+type passage struct {
+	text      string
+	sentences []tokenize.Sentence // of text, in order
+	origin    []int               // for each sentence, the number of its context, from 1
+}
+
+// newPassage joins texts by blank lines. No sentence reaches from one into another.
+func newPassage(texts []string) passage {
+	var p passage
+	var b strings.Builder
+	for i, text := range texts {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("\n\n")
+		}
+		for _, s := range tokenize.Sentences(text) {
+			s.Start, s.End = s.Start+b.Len(), s.End+b.Len()
+			p.sentences = append(p.sentences, s)
+			p.origin = append(p.origin, i+1)
+		}
+		b.WriteString(text)
+	}
+	p.text = b.String()
+	return p
+}
+
+// A span is text[start:end].
+type span struct{ start, end int }
+
+// A window is consecutive spans of a passage: sentences, or pieces of one that is too long by itself.
+type window []span
+
+func (w window) of(text string) string { return text[w[0].start:w[len(w)-1].end] }
+
+// inWindows calls ask with the whole passage. Where that turns out to be too much at once, for the
+// prompt or for the reply, it calls ask with parts of it instead, and so on until each part fits: in
+// order, with the sentences at a boundary in both parts if overlap is set. It returns the number of
+// windows that ask accepted. Nothing of the text is left out.
+func (p passage) inWindows(overlap bool, ask func(text string) error) (int, error) {
+	whole := make(window, len(p.sentences))
+	for i, s := range p.sentences {
+		whole[i] = span{s.Start, s.End}
+	}
+	todo := []window{whole}
+	done := 0
+	for len(todo) > 0 {
+		w := todo[0]
+		err := ask(w.of(p.text))
+		switch {
+		case err == nil:
+			todo = todo[1:]
+			done++
+		case tooMuch(err):
+			parts := p.split(w, parts(len(w.of(p.text)), err), overlap)
+			if len(parts) < 2 {
+				return done, err
+			}
+			todo = append(parts, todo[1:]...)
+		default:
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// parts says into how many parts to split a window of n bytes that err refused. An engine that knows
+// its numbers says how many tokens too many the prompt has; how many of them are the window's is
+// reckoned at three bytes each. A wrong guess costs only another split.
+func parts(n int, err error) int {
+	var long *backend.TooLongError
+	if !errors.As(err, &long) || long.Tokens <= long.Limit {
+		return 2
+	}
+	tokens := float64(min(n/3+1, long.Tokens))
+	fits := 0.9 * (tokens - float64(long.Tokens-long.Limit))
+	const most = 16
+	if fits < tokens/most {
+		return most
+	}
+	return max(2, int(tokens/fits)+1)
+}
+
+// minWindow is the size in bytes below which a window is not split: it is not what makes the prompt
+// too long.
+const minWindow = 64
+
+// split cuts w into n parts or a few less, of about equal length. It returns less than two if it cannot.
+func (p passage) split(w window, n int, overlap bool) []window {
+	size := len(w.of(p.text))
+	if size < minWindow {
+		return nil
+	}
+	if len(w) == 1 {
+		return halves(p.text, w[0])
+	}
+	cuts := []int{0}
+	for part := 1; part < n; part++ {
+		target := w[0].start + size*part/n
+		cut := cuts[len(cuts)-1] + 1
+		for cut < len(w)-1 && distance(w[cut+1].start, target) <= distance(w[cut].start, target) {
+			cut++
+		}
+		if cut < len(w) {
+			cuts = append(cuts, cut)
+		}
+	}
+	cuts = append(cuts, len(w))
+	var list []window
+	for i, from := range cuts[:len(cuts)-1] {
+		if overlap && i > 0 {
+			from -= min(2, (from-cuts[i-1])/2) // less than the part before, so that every part is less than w
+		}
+		list = append(list, w[from:cuts[i+1]:cuts[i+1]])
+	}
+	return list
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+// halves cuts a span at the white space nearest to its middle, or between two characters where it has none.
+func halves(text string, s span) []window {
+	middle := (s.start + s.end) / 2
+	for middle < s.end && !utf8.RuneStart(text[middle]) {
+		middle++
+	}
+	if i := strings.LastIndexFunc(text[s.start:middle], unicode.IsSpace); i > (middle-s.start)/2 {
+		middle = s.start + i
+	}
+	if middle <= s.start || middle >= s.end {
+		return nil
+	}
+	return []window{{{s.start, middle}}, {{middle, s.end}}}
+}
