@@ -54,7 +54,7 @@ func ask[T any](ctx context.Context, m Models, q query, decode func(reply) (T, e
 	for try := 0; ; try++ {
 		req := &backend.GenerateRequest{
 			Messages: messages, Stop: p.Stop, MaxTokens: p.MaxTokens + q.room,
-			Sampling: retrySampling(p.Sampling, try), Draw: q.first + try*max(q.step, 1),
+			Sampling: retrySampling(p.Sampling, try, m.Seed), Draw: q.first + try*max(q.step, 1),
 		}
 		g, err := m.Judge.Generate(ctx, req)
 		if err != nil {
@@ -72,14 +72,17 @@ func ask[T any](ctx context.Context, m Models, q query, decode func(reply) (T, e
 	}
 }
 
-// retrySampling warms the sampling up from one try to the next.
-func retrySampling(s backend.Sampling, try int) backend.Sampling {
-	if try == 0 {
-		return s
+// retrySampling warms the sampling up from one try to the next. The run's seed is added where there is
+// anything to draw: it must not change the key of a greedy reply, which it does not change.
+func retrySampling(s backend.Sampling, try int, seed uint64) backend.Sampling {
+	if try > 0 {
+		s.Temperature = max(s.Temperature, 0.35*float64(try))
+		if s.TopP == 0 {
+			s.TopP = 0.95
+		}
 	}
-	s.Temperature = max(s.Temperature, 0.35*float64(try))
-	if s.TopP == 0 {
-		s.TopP = 0.95
+	if s.Temperature > 0 {
+		s.Seed += seed
 	}
 	return s
 }
