@@ -166,6 +166,9 @@ func clean(text string) string {
 	for {
 		was := text
 		text = strings.TrimSuffix(text, ",")
+		if strings.Count(text, "**")%2 == 1 { // the other half stood before the number
+			text = strings.ReplaceAll(text, "**", "")
+		}
 		for _, pair := range []string{"**|**", "*|*", "__|__", "`|`", `"|"`, "“|”", "'|'", "«|»"} {
 			open, shut, _ := strings.Cut(pair, "|")
 			inner, ok := strings.CutPrefix(text, open)

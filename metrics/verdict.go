@@ -86,7 +86,7 @@ func align(entries []verdictEntry, statements []string) []int {
 		case at[i] >= 0:
 		case e.number >= base && e.number < base+len(statements):
 			at[i] = e.number - base
-		case numbered == 0 && len(entries) == len(statements):
+		case numbered == 0 && len(entries) == len(statements), len(entries) == 1 && len(statements) == 1:
 			at[i] = i
 		}
 	}

@@ -57,14 +57,18 @@ func (p passage) inWindows(overlap bool, ask func(text string) error) (int, erro
 		whole[i] = span{s.Start, s.End}
 	}
 	todo := []window{whole}
-	done := 0
+	done, seen := 0, 0 // windows accepted, and where the last of them ends
 	for len(todo) > 0 {
 		w := todo[0]
+		if w[len(w)-1].end <= seen { // a part of a window that overlapped, with nothing new in it
+			todo = todo[1:]
+			continue
+		}
 		err := ask(w.of(p.text))
 		switch {
 		case err == nil:
 			todo = todo[1:]
-			done++
+			done, seen = done+1, w[len(w)-1].end
 		case tooMuch(err):
 			parts := p.split(w, parts(len(w.of(p.text)), err), overlap)
 			if len(parts) < 2 {

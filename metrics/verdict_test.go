@@ -1,0 +1,126 @@
+package metrics
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// pattern writes verdicts as a string: y, n, or - for none.
+func pattern(verdicts []verdict) string {
+	var b strings.Builder
+	for _, v := range verdicts {
+		switch {
+		case !v.given:
+			b.WriteByte('-')
+		case v.yes:
+			b.WriteByte('y')
+		default:
+			b.WriteByte('n')
+		}
+	}
+	return b.String()
+}
+
+func TestDecodeVerdicts(t *testing.T) {
+	three := []string{"The tower is 90 metres tall.", "No one lives in the tower.", "Yes Tower is its name."}
+	one := three[:1]
+	for _, tt := range []struct {
+		name       string
+		statements []string
+		reply      string
+		want       string
+	}{
+		{"as shown", three, "1. The text gives the height. Verdict: Yes\n2. The text says nothing of it. Verdict: No\n3. It does. Verdict: Yes", "yny"},
+		{"bare", three, "1. Yes\n2. No\n3. yes", "yny"},
+		{"brackets, bold, case", three, "1) **YES**\n2) *no*.\n3) `Yes`", "yny"},
+		{"reasons after", three, "1. Yes, because the text says so.\n2. No - not mentioned.\n3. Yes (sentence 2)", "yny"},
+		{"labels", three, "Statement 1: Supported: Yes\nStatement 2: Supported: No\nStatement 3: Verdict - yes", "yny"},
+		{"words", three, "1. Supported\n2. Not supported\n3. True", "yny"},
+		{"negation in a sentence", three, "1. The statement is supported by the text.\n2. It is not fully supported by the text.\n3. Unsupported.", "ynn"},
+		{"echo then verdict", three, "1. The tower is 90 metres tall. - Yes\n2. No one lives in the tower. - No\n3. Yes Tower is its name: no", "ynn"},
+		{"echo without verdict", three, "1. The tower is 90 metres tall.\n2. No one lives in the tower.\n3. Yes Tower is its name. Yes", "--y"},
+		{"blocks", three, "1. The tower is 90 metres tall.\nReason: it is stated.\nVerdict: Yes\n\n2. No one lives in the tower.\nReason: no word of that.\n\nVerdict: No\n\n3.\nVerdict: Yes", "yny"},
+		{"missing", three, "1. Yes\n3. No", "y-n"},
+		{"extra", three, "1. Yes\n2. No\n3. Yes\n4. No\n5. No", "yny"},
+		{"from zero", three, "0. Yes\n1. No\n2. Yes", "yny"},
+		{"order only", three, "Yes\nNo\nYes", "yny"},
+		{"order only, with preamble", three, "Here are the verdicts:\n- Yes\n- No\n- Yes", "yny"},
+		{"too few in order", three, "Yes\nNo", "---"},
+		{"too many in order", three, "Yes\nNo\nYes\nNo", "---"},
+		{"numbers off, echoes right", three, "2. The tower is 90 metres tall: Yes\n3. No one lives in the tower: No", "yn-"},
+		{"unnumbered echoes", three, "No one lives in the tower - No\nThe tower is 90 metres tall - Yes", "yn-"},
+		{"contradiction", three, "1. Yes\n2. No\n1. No", "-n-"},
+		{"repeated", three, "1. Yes\n2. No\n1. Yes\n2. No", "yn-"},
+		{"trailing note", three, "1. Yes\n2. No\n3. Yes\n\nNote: the answer to the second might be yes", "yny"},
+		{"both ends", three, "1. Yes, it might seem so, but the answer is rather no, so no\n2. No\n3. Yes", "-ny"},
+		{"middle means nothing", three, "1. There is no mention of that here\n2. No\n3. Yes", "-ny"},
+		{"fenced", three, "```\n1. Yes\n2. No\n3. Yes\n```", "yny"},
+		{"JSON words", three, `["Yes", "No", "yes"]`, "yny"},
+		{"JSON truth", three, `[true, false, 1]`, "yny"},
+		{"JSON too few", three, `[true, false]`, "---"},
+		{"JSON objects", three, "```json\n{\"verdicts\": [{\"statement\": \"No one lives in the tower.\", \"reason\": \"none\", \"verdict\": 0},\n{\"statement\": \"The tower is 90 metres tall.\", \"verdict\": 1,},]}\n```", "yn-"},
+		{"JSON by number", three, `{"1": "Yes", "2": "no", "3": true}`, "yny"},
+		{"JSON numbers inside", three, `[{"id": 3, "verdict": "yes"}, {"id": 1, "verdict": "no"}]`, "n-y"},
+		{"one", one, "Yes", "y"},
+		{"one, prose", one, "The text says that it is 80 metres tall.\nVerdict: No", "n"},
+		{"one, other number", one, "3. No", "n"},
+		{"one, goes on", one, "1. Yes\n2. No", "y"},
+		{"one, echo", one, "The tower is 90 metres tall. Yes.", "y"},
+		{"one, JSON", one, `{"verdict": "No", "reason": "not there"}`, "n"},
+	} {
+		got, err := decodeVerdicts(reply{text: tt.reply}, tt.statements, verdictWordsOf(&Prompt{}))
+		if err != nil {
+			got = make([]verdict, len(tt.statements))
+		}
+		if pattern(got) != tt.want {
+			t.Errorf("%s: got %s (%v), want %s", tt.name, pattern(got), err, tt.want)
+		}
+	}
+}
+
+func TestDecodeVerdictsOfNothing(t *testing.T) {
+	for _, text := range []string{"", "\n", "Sure!", "I cannot judge that.", "1.\n2.", "{}", "[]", "null"} {
+		if got, err := decodeVerdicts(reply{text: text}, []string{"a b c", "d e f"}, verdictWordsOf(&Prompt{})); !errors.Is(err, errNoVerdict) {
+			t.Errorf("decodeVerdicts(%q) = %s, %v; want %v", text, pattern(got), err, errNoVerdict)
+		}
+	}
+}
+
+// The last entry of a cut reply may lack its verdict and yet hold a word that looks like one.
+func TestDecodeVerdictsCut(t *testing.T) {
+	got, err := decodeVerdicts(reply{"1. Yes\n2. No", true}, []string{"a b c", "d e f"}, verdictWordsOf(&Prompt{}))
+	if err != nil || pattern(got) != "y-" {
+		t.Errorf("got %s, %v; want y-", pattern(got), err)
+	}
+}
+
+// The words of a prompt in another language count beside the English ones.
+func TestDecodeVerdictsInGerman(t *testing.T) {
+	words := verdictWordsOf(&Prompt{Yes: []string{"ja", "belegt"}, No: []string{"nein", "nicht belegt"}})
+	got, err := decodeVerdicts(reply{text: "1. Urteil: Ja\n2. Nicht belegt.\n3. No"}, []string{"a", "b", "c"}, words)
+	if err != nil || pattern(got) != "ynn" {
+		t.Errorf("got %s, %v; want ynn", pattern(got), err)
+	}
+}
+
+// Statements that read the same are told apart by number only.
+func TestDecodeVerdictsTwins(t *testing.T) {
+	got, err := decodeVerdicts(reply{text: "1. It is so: Yes\n2. It is so: No"}, []string{"It is so", "It is so"}, verdictWordsOf(&Prompt{}))
+	if err != nil || pattern(got) != "yn" {
+		t.Errorf("got %s, %v; want yn", pattern(got), err)
+	}
+}
+
+func FuzzDecodeVerdicts(f *testing.F) {
+	for _, s := range []string{"1. Yes\n2. No", "Yes", "[true]", `{"1":"no"}`, "1. the sky is blue - no", "0. Yes", "٢. No", "```\n", "Verdict:"} {
+		f.Add(s, "the sky is blue", "no", false)
+	}
+	f.Fuzz(func(t *testing.T, text, first, second string, cut bool) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+		got, err := decodeVerdicts(reply{text, cut}, []string{first, second}, verdictWordsOf(&Prompt{}))
+		if err == nil && (len(got) != 2 || !got[0].given && !got[1].given) {
+			t.Errorf("decodeVerdicts(%q) = %+v without an error", text, got)
+		}
+	})
+}
