@@ -62,7 +62,8 @@ const (
 // A Mean takes in values one by one, in constant space, and summarises them. The zero Mean is empty.
 type Mean struct {
 	n          int
-	mean       float64
+	sum, lost  float64 // the sum, and what rounding took from it (Neumaier 1974)
+	mean       float64 // as the moments need it: within rounding of sum / n
 	m2, m3     float64 // sums of the second and third powers of the deviations from the mean
 	least, top float64
 	values     []float64 // while there are few enough
@@ -74,6 +75,13 @@ func (m *Mean) Add(v float64) {
 		m.least, m.top = v, v
 	}
 	m.least, m.top = min(m.least, v), max(m.top, v)
+	sum := m.sum + v
+	if math.Abs(m.sum) >= math.Abs(v) {
+		m.lost += (m.sum - sum) + v
+	} else {
+		m.lost += (v - sum) + m.sum
+	}
+	m.sum = sum
 	// Welford's update, for the third moment as in Pébay 2008 (Sandia report SAND2008-6212).
 	before := float64(m.n)
 	m.n++
@@ -99,7 +107,10 @@ func (m *Mean) Summary(o Options) Summary {
 	if o.Level == 0 {
 		o.Level = 0.95
 	}
-	s := Summary{N: m.n, Mean: min(max(m.mean, m.least), m.top)}
+	s := Summary{N: m.n}
+	if m.n > 0 {
+		s.Mean = m.within((m.sum + m.lost) / float64(m.n))
+	}
 	warn := func(format string, args ...any) { s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...)) }
 	switch {
 	case m.n == 0:
@@ -195,7 +206,7 @@ func (m *Mean) exact(o Options) *Interval {
 	}
 }
 
-// within keeps rounding from carrying an end of an interval beyond the values, where no resample's mean is.
+// within keeps rounding from carrying a mean, or an end of its interval, beyond the values.
 func (m *Mean) within(v float64) float64 { return min(max(v, m.least), m.top) }
 
 // quantile interpolates between the order statistics of sorted (definition 7 of Hyndman and Fan 1996).

@@ -1,0 +1,251 @@
+package report
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/assay-eval/assay/metrics"
+)
+
+//go:embed page/page.html
+var pageTemplate string
+
+//go:embed page/page.css
+var pageStyle string
+
+//go:embed page/page.js
+var pageScript string
+
+// Bounds on what a page shows, so that it opens in a browser whatever a run holds. The rest is in the
+// results file, and the page says so.
+const (
+	mostText     = 2000 // characters of one text
+	mostFindings = 60   // of one score
+)
+
+// writeHTML writes one page that needs nothing else. Whatever models and datasets say is untrusted: the
+// template escapes it, and the page's policy lets only our own style and script run, by their hashes.
+func writeHTML(w io.Writer, reports []*Report, verdicts []Verdict) error {
+	t, err := template.New("page").Parse(pageTemplate)
+	if err != nil {
+		return err
+	}
+	v := pageView{
+		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
+			source(pageStyle), source(pageScript)),
+		Style:  template.CSS(pageStyle),
+		Script: template.JS(pageScript),
+		Tool:   "assay",
+	}
+	for _, r := range reports {
+		v.Title = strings.TrimPrefix(v.Title+", "+r.Dir, ", ")
+		v.Tool = r.Manifest.Tool
+		v.Runs = append(v.Runs, r.view(verdicts))
+	}
+	return t.Execute(w, v)
+}
+
+// source names content in a content security policy.
+func source(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+type (
+	pageView struct {
+		Policy, Title, Tool string
+		Style               template.CSS
+		Script              template.JS
+		Runs                []runView
+	}
+	runView struct {
+		Title, Dir, Finished      string
+		Metrics                   []metricView
+		Verdicts                  []Verdict
+		Notes                     []string
+		Facts                     []factView
+		Failures, Worst           []caseView
+		FailuresShown, WorstShown string
+	}
+	metricView struct {
+		Name, Doc, Mean, Interval     string
+		LowerIsBetter                 bool
+		X, X0, Width                  string
+		Bars                          []barView
+		Min, Max                      float64
+		Scored, Failed, NotApplicable int
+	}
+	barView  struct{ X, Y, Height, Label string }
+	factView struct{ Name, Value string }
+	caseView struct {
+		Sample  string
+		Results []resultView
+	}
+	resultView struct {
+		Metric, Dimension, Value, Class, Error, More string
+		Findings                                     []findingView
+	}
+	findingView struct{ Kind, Text, Value, Where, Reason, Class string }
+)
+
+func (r *Report) view(verdicts []Verdict) runView {
+	v := runView{Title: r.title(), Dir: r.Dir, Notes: r.Notes(), Facts: r.facts()}
+	if f := r.Manifest.Finished; f != nil {
+		v.Finished = f.Format("2006-01-02 15:04 MST")
+	}
+	for i := range r.Metrics {
+		v.Metrics = append(v.Metrics, r.Metrics[i].view())
+	}
+	for _, verdict := range verdicts {
+		if verdict.Run == r.Dir {
+			v.Verdicts = append(v.Verdicts, verdict)
+		}
+	}
+	for _, c := range r.Failures {
+		v.Failures = append(v.Failures, r.caseView(c))
+	}
+	for _, c := range r.Worst {
+		v.Worst = append(v.Worst, r.caseView(c))
+	}
+	v.FailuresShown = plural(len(v.Failures), "sample") + " with a failed metric."
+	if len(v.Failures) == mostFailures {
+		v.FailuresShown = fmt.Sprintf("The first %d samples with a failed metric; results.jsonl has them all.", mostFailures)
+	}
+	v.WorstShown = fmt.Sprintf("All %d samples with a score, the lowest score first.", len(v.Worst))
+	if len(v.Worst) == mostWorst {
+		v.WorstShown = fmt.Sprintf("The %d samples with the lowest scores, of %d; results.jsonl has them all.", mostWorst, r.Samples)
+	}
+	return v
+}
+
+func (s *Summary) view() metricView {
+	const left, width = 2, 160 // of the axis, in pixels
+	at := func(value float64) float64 { return left + width*s.share(value) }
+	pixels := func(x float64) string { return fmt.Sprintf("%.1f", x) }
+	v := metricView{
+		Name: s.Name, Doc: s.Doc, Mean: s.mean(), LowerIsBetter: s.LowerIsBetter,
+		Min: s.Min, Max: s.Max, Scored: s.N, Failed: s.Failed, NotApplicable: s.NotApplicable,
+	}
+	if i := s.Stats.Interval; i != nil {
+		v.Interval = s.interval()
+		v.X, v.X0 = pixels(at(s.Stats.Mean)), pixels(at(i.Lo))
+		v.Width = pixels(max(at(i.Hi)-at(i.Lo), 1))
+	}
+	most := 1
+	for _, n := range s.Bins {
+		most = max(most, n)
+	}
+	for i, n := range s.Bins {
+		height := 32 * float64(n) / float64(most)
+		if n > 0 {
+			height = max(height, 1.5) // one score among a million must still be seen
+		}
+		step := (s.Max - s.Min) / bins
+		v.Bars = append(v.Bars, barView{
+			X: pixels(float64(12*i + 1)), Y: pixels(35 - height), Height: pixels(height),
+			Label: fmt.Sprintf("%.4g to %.4g: %d", s.Min+float64(i)*step, s.Min+float64(i+1)*step, n),
+		})
+	}
+	return v
+}
+
+func (r *Report) facts() []factView {
+	c := r.Manifest.Config
+	facts := []factView{
+		{"dataset", c.Dataset.Path},
+		{"its content", "sha256:" + c.Dataset.SHA256},
+		{"rows", fmt.Sprintf("%d, %d with results, %d bad", c.Dataset.Rows, r.Samples, c.Dataset.BadRows)},
+	}
+	model := func(name string, m *Model) {
+		if m != nil {
+			facts = append(facts, factView{name, fmt.Sprintf("%s on %s, %s, context %d", m.Name, m.Engine, m.Digest, m.Context)})
+		}
+	}
+	model("judge", c.Judge)
+	model("embeddings", c.Embedder)
+	for _, p := range c.Prompts {
+		facts = append(facts, factView{"prompt", p.Name + " " + p.Version})
+	}
+	for _, m := range c.Metrics {
+		facts = append(facts, factView{"metric", m.Name + ": " + m.Source})
+	}
+	return append(facts,
+		factView{"seed", fmt.Sprint(c.Seed)},
+		factView{"time", fmt.Sprintf("%.0f s of work, begun %s", r.Manifest.Seconds, r.Manifest.Started.Format("2006-01-02 15:04 MST"))},
+		factView{"answers", fmt.Sprintf("%d computed, %d from the cache", r.Manifest.Calls.Computed, r.Manifest.Calls.Cached)},
+		factView{"tool", r.Manifest.Tool})
+}
+
+func (r *Report) caseView(c Case) caseView {
+	v := caseView{Sample: clip(c.Sample)}
+	for _, res := range c.Results {
+		v.Results = append(v.Results, r.resultView(res))
+	}
+	return v
+}
+
+func (r *Report) resultView(res metrics.Result) resultView {
+	v := resultView{Metric: res.Metric}
+	v.Dimension, _, _ = strings.Cut(res.Metric, "/")
+	if res.Score == nil {
+		v.Value, v.Class, v.Error = "failed", "bad", clip(string(res.Kind)+": "+res.Error)
+		if res.Kind == metrics.NotApplicable {
+			v.Value, v.Class, v.Error = "n/a", "none", clip(res.Error)
+		}
+		return v
+	}
+	v.Value, v.Class = number(res.Score.Value), r.class(res.Metric, res.Score.Value)
+	for i, f := range res.Score.Because {
+		if i == mostFindings {
+			v.More = fmt.Sprintf("%d more: results.jsonl has them all.", len(res.Score.Because)-i)
+			break
+		}
+		fv := findingView{Kind: f.Kind, Text: clip(f.Text), Where: clip(f.Where), Reason: clip(f.Reason)}
+		if f.Value != nil {
+			fv.Value = number(*f.Value)
+		}
+		switch {
+		case f.Verdict == nil:
+		case *f.Verdict:
+			fv.Class, fv.Kind = "good", "✓ "+f.Kind
+		default:
+			fv.Class, fv.Kind = "bad", "✗ "+f.Kind
+		}
+		v.Findings = append(v.Findings, fv)
+	}
+	return v
+}
+
+// class says in thirds of the range how good a score is.
+func (r *Report) class(name string, value float64) string {
+	m, err := r.Manifest.Find(name)
+	if err != nil {
+		return ""
+	}
+	share := m.share(value)
+	if m.LowerIsBetter {
+		share = 1 - share
+	}
+	switch {
+	case share < 1.0/3:
+		return "bad"
+	case share < 2.0/3:
+		return "middle"
+	}
+	return "good"
+}
+
+// clip bounds a text, and says that it did.
+func clip(s string) string {
+	if utf8.RuneCountInString(s) <= mostText {
+		return s
+	}
+	runes := []rune(s)
+	return string(runes[:mostText]) + fmt.Sprintf(" … (%d more characters)", len(runes)-mostText)
+}

@@ -1,0 +1,275 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/assay-eval/assay/internal/stats"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// A Report is what can be said of a run from its results.
+type Report struct {
+	Dir      string // the run folder, as it was given
+	Manifest Manifest
+	Samples  int       // that have results
+	Metrics  []Summary // in the manifest's order
+	Worst    []Case    // the samples with the lowest scores, worst first, at most 200
+	Failures []Case    // the first samples with a failure, in input order, at most 100
+}
+
+// A Summary is a metric's mean over the samples that it could score, and the count of the others.
+type Summary struct {
+	Metric
+	N             int   // scores
+	Failed        int   // samples without a score because something went wrong
+	NotApplicable int   // samples that the metric says nothing about
+	Bins          []int // how many scores lie in each tenth of the range
+	Stats         stats.Summary
+	Kinds         map[metrics.Kind]int // the failures by kind
+}
+
+// A Case is a sample with all its results.
+type Case struct {
+	Sample  string
+	Results []metrics.Result
+	rank    float64 // the lowest score, as a share of its metric's range; 1 is best
+}
+
+const (
+	bins         = 10
+	mostWorst    = 200
+	mostFailures = 100
+)
+
+// Load reads a run folder and summarises it.
+func Load(dir string) (*Report, error) {
+	run, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := Summarize(&run.Manifest, run.Results())
+	if err != nil {
+		return nil, err
+	}
+	r.Dir = dir
+	return r, nil
+}
+
+// Summarize reads results, which come with those of a sample together, in space that does not grow with their
+// number. A result that contradicts the manifest or itself is an error: a report on damaged results
+// would be wrong without looking it.
+func Summarize(m *Manifest, results iter.Seq2[metrics.Result, error]) (*Report, error) {
+	s := newSummarizer(m)
+	for res, err := range results {
+		if err == nil {
+			err = s.add(res)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.report(), nil
+}
+
+type summarizer struct {
+	manifest *Manifest
+	index    map[string]int // of a metric's name
+	metrics  []Summary
+	means    []stats.Mean
+	samples  int
+	open     Case // the sample whose results are being read
+	worst    ranking
+	failures []Case
+}
+
+func newSummarizer(m *Manifest) *summarizer {
+	s := &summarizer{manifest: m, index: map[string]int{}}
+	for i, metric := range m.Config.Metrics {
+		s.index[metric.Name] = i
+		s.metrics = append(s.metrics, Summary{Metric: metric, Bins: make([]int, bins), Kinds: map[metrics.Kind]int{}})
+	}
+	s.means = make([]stats.Mean, len(s.metrics))
+	return s
+}
+
+func (s *summarizer) add(r metrics.Result) error {
+	i, known := s.index[r.Metric]
+	if !known {
+		return fmt.Errorf("sample %q: the results have a metric %q that the manifest does not", r.Sample, r.Metric)
+	}
+	m := &s.metrics[i]
+	if err := check(r, m.Metric); err != nil {
+		return fmt.Errorf("sample %q: %s: %v", r.Sample, r.Metric, err)
+	}
+	switch {
+	case r.Score != nil:
+		m.N++
+		m.Bins[min(int(m.share(r.Score.Value)*bins), bins-1)]++
+		s.means[i].Add(r.Score.Value)
+	case r.Kind == metrics.NotApplicable:
+		m.NotApplicable++
+	default:
+		m.Failed++
+		m.Kinds[r.Kind]++
+	}
+	if r.Sample != s.open.Sample || len(s.open.Results) == len(s.metrics) {
+		s.close()
+		s.open = Case{Sample: r.Sample}
+	}
+	s.open.Results = append(s.open.Results, r)
+	return nil
+}
+
+func check(r metrics.Result, m Metric) error {
+	switch {
+	case r.Score == nil && r.Error == "":
+		return errors.New("neither a score nor an error")
+	case r.Score != nil && r.Error != "":
+		return errors.New("both a score and an error")
+	case r.Score == nil && r.Kind == "":
+		return errors.New("an error without a kind")
+	case r.Score == nil:
+		return nil
+	}
+	slack := 1e-6 * (m.Max - m.Min) // for rounding
+	if v := r.Score.Value; !(v >= m.Min-slack && v <= m.Max+slack) {
+		return fmt.Errorf("the score %v is not in the metric's range, %v to %v", v, m.Min, m.Max)
+	}
+	return nil
+}
+
+// share is where v lies in the metric's range, from 0 to 1.
+func (m Metric) share(v float64) float64 {
+	if m.Max <= m.Min {
+		return 0
+	}
+	return min(max((v-m.Min)/(m.Max-m.Min), 0), 1)
+}
+
+// close files the open sample among the worst and the failed.
+func (s *summarizer) close() {
+	c := s.open
+	if len(c.Results) == 0 {
+		return
+	}
+	s.samples++
+	c.rank = math.Inf(1)
+	failed := false
+	for _, r := range c.Results {
+		if r.Score == nil {
+			failed = failed || r.Kind != metrics.NotApplicable
+			continue
+		}
+		m := s.metrics[s.index[r.Metric]]
+		share := m.share(r.Score.Value)
+		if m.LowerIsBetter {
+			share = 1 - share
+		}
+		c.rank = min(c.rank, share)
+	}
+	if !math.IsInf(c.rank, 1) {
+		s.worst.add(c)
+	}
+	if failed && len(s.failures) < mostFailures {
+		s.failures = append(s.failures, c)
+	}
+}
+
+func (s *summarizer) report() *Report {
+	s.close()
+	for i := range s.metrics {
+		m := &s.metrics[i]
+		m.Stats = s.means[i].Summary(stats.Options{Seed: s.manifest.Config.Seed, Min: m.Min, Max: m.Max})
+	}
+	return &Report{
+		Manifest: *s.manifest,
+		Samples:  s.samples,
+		Metrics:  s.metrics,
+		Worst:    s.worst.list(),
+		Failures: s.failures,
+	}
+}
+
+// A ranking keeps the worst cases. It holds up to twice as many as it keeps, so that the work for
+// each one added is small.
+type ranking struct{ cases []Case }
+
+func (r *ranking) add(c Case) {
+	r.cases = append(r.cases, c)
+	if len(r.cases) == 2*mostWorst {
+		r.cases = slices.Clone(r.list())
+	}
+}
+
+// list returns the cases kept, worst first, equal ones in input order.
+func (r *ranking) list() []Case {
+	slices.SortStableFunc(r.cases, func(a, b Case) int {
+		switch {
+		case a.rank < b.rank:
+			return -1
+		case a.rank > b.rank:
+			return 1
+		}
+		return 0
+	})
+	return r.cases[:min(len(r.cases), mostWorst)]
+}
+
+// Notes are what a reader of the numbers should know, beginning with what weighs most.
+func (r *Report) Notes() []string {
+	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	data := r.Manifest.Config.Dataset
+	switch {
+	case r.Manifest.Finished == nil:
+		note("unfinished: %d of %d rows; the command that began this run goes on with it", r.Samples, data.Rows)
+	case r.Samples != data.Rows:
+		note("the results hold %d rows of %d: the file is not as it was written", r.Samples, data.Rows)
+	}
+	if data.BadRows > 0 {
+		note("%s of the dataset could not be read and %s left out", plural(data.BadRows, "row"), were(data.BadRows))
+	}
+	for _, m := range r.Metrics {
+		if m.Failed > 0 {
+			note("%s: %d failed (%s)", m.Name, m.Failed, m.kinds())
+		}
+		for _, w := range m.Stats.Warnings {
+			note("%s: %s", m.Name, w)
+		}
+		if m.LowerIsBetter {
+			note("%s: lower is better", m.Name)
+		}
+	}
+	return append(notes, r.Manifest.Notes...)
+}
+
+// kinds lists the failures by kind: "bad_reply 2, too_long 1".
+func (s *Summary) kinds() string {
+	text := ""
+	for _, kind := range slices.Sorted(maps.Keys(s.Kinds)) {
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s %d", kind, s.Kinds[kind])
+	}
+	return text
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}

@@ -1,0 +1,204 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// writeTable writes for people at a terminal: a line that says what was run, the numbers, and notes.
+func writeTable(w io.Writer, reports []*Report, o Options) error {
+	var b strings.Builder
+	faint := func(s string) string { return s }
+	if o.Color {
+		faint = func(s string) string { return text.Faint.Sprint(s) }
+	}
+	for i, r := range reports {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s\n\n%s\n", plain(r.title()), r.table(o.Color))
+		for i, note := range r.Notes() {
+			if i == 0 {
+				b.WriteByte('\n')
+			}
+			fmt.Fprintln(&b, faint(wrap(plain(note), 88)))
+		}
+	}
+	for i, v := range o.Verdicts {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintln(&b, v.line(len(reports) > 1, o.Color))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) table(color bool) string {
+	t := table.NewWriter()
+	t.SetStyle(table.Style{
+		Name:   "calm",
+		Box:    table.BoxStyle{MiddleHorizontal: "─", MiddleSeparator: "─", PaddingRight: "  "},
+		Color:  table.ColorOptions{Header: ifColor(color, text.Faint), Separator: ifColor(color, text.Faint)},
+		Format: table.FormatOptions{Header: text.FormatDefault},
+		Options: table.Options{
+			SeparateHeader: true,
+		},
+	})
+	header := table.Row{"metric", "mean", "95% interval", "n", "failed", "n/a"}
+	ranged := r.ranged()
+	if ranged {
+		header = append(header, "range")
+	}
+	t.AppendHeader(header)
+	for i := range r.Metrics {
+		m := &r.Metrics[i]
+		failed := strconv.Itoa(m.Failed)
+		if m.Failed > 0 && color {
+			failed = text.FgYellow.Sprint(failed)
+		}
+		row := table.Row{plain(m.Name), m.mean(), m.interval(), m.N, failed, m.NotApplicable}
+		if ranged {
+			row = append(row, fmt.Sprintf("%v to %v", m.Min, m.Max))
+		}
+		t.AppendRow(row)
+	}
+	right := func(column int) table.ColumnConfig {
+		return table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight}
+	}
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 1, WidthMax: 40}, right(2), right(3), right(4), right(5), right(6)})
+	var b strings.Builder
+	for line := range strings.Lines(t.Render()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func ifColor(color bool, c text.Color) text.Colors {
+	if color {
+		return text.Colors{c}
+	}
+	return nil
+}
+
+// ranged reports whether a range must be shown, because not all are from 0 to 1.
+func (r *Report) ranged() bool {
+	for _, m := range r.Metrics {
+		if m.Min != 0 || m.Max != 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// title says in one line what was run: the data and the models.
+func (r *Report) title() string {
+	c := r.Manifest.Config
+	s := fmt.Sprintf("%s: %s", filepath.Base(c.Dataset.Path), plural(c.Dataset.Rows, "row"))
+	if c.Judge != nil {
+		s += ", judge " + c.Judge.Name
+	}
+	if c.Embedder != nil {
+		s += ", embeddings " + c.Embedder.Name
+	}
+	return s
+}
+
+func (v Verdict) line(several, color bool) string {
+	word, c := "ok  ", text.FgGreen
+	if !v.Passed {
+		word, c = "FAIL", text.FgRed
+	}
+	if color {
+		word = c.Sprint(word)
+	}
+	name := v.Metric
+	if several {
+		name = v.Run + ": " + name
+	}
+	return fmt.Sprintf("%s %s: %s", word, plain(name), v.Why)
+}
+
+// plain takes out what could steer a terminal: names and notes can hold anything.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '\ufffd'
+		}
+		return r
+	}, s)
+}
+
+// wrap breaks a line at spaces, before the given width where it can, and indents what follows.
+func wrap(s string, width int) string {
+	var b strings.Builder
+	at := 0
+	for i, word := range strings.Fields(s) {
+		n := text.StringWidthWithoutEscSequences(word)
+		switch {
+		case i == 0:
+		case at+1+n > width:
+			b.WriteString("\n  ")
+			at = 2
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	return b.String()
+}
+
+// writeMarkdown writes the table for pages and pull requests.
+func writeMarkdown(w io.Writer, reports []*Report, verdicts []Verdict) error {
+	var b strings.Builder
+	for i, r := range reports {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		ranged := r.ranged()
+		fmt.Fprintf(&b, "%s\n\n| metric | mean | 95%% interval | n | failed | n/a |%s\n", escape(r.title()), when(ranged, " range |"))
+		fmt.Fprintf(&b, "| --- | ---: | ---: | ---: | ---: | ---: |%s\n", when(ranged, " --- |"))
+		for i := range r.Metrics {
+			m := &r.Metrics[i]
+			fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %d |%s\n", escape(m.Name), m.mean(), m.interval(),
+				m.N, m.Failed, m.NotApplicable, when(ranged, fmt.Sprintf(" %v to %v |", m.Min, m.Max)))
+		}
+		for i, note := range r.Notes() {
+			fmt.Fprintf(&b, "%s- %s\n", when(i == 0, "\n"), escape(note))
+		}
+	}
+	for i, v := range verdicts {
+		fmt.Fprintf(&b, "%s- **%s** %s\n", when(i == 0, "\n"), when(v.Passed, "ok")+when(!v.Passed, "FAIL"),
+			escape(when(len(reports) > 1, v.Run+": ")+v.Metric+": "+v.Why))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func when(condition bool, s string) string {
+	if condition {
+		return s
+	}
+	return ""
+}
+
+// escape makes text mean itself in Markdown.
+func escape(s string) string {
+	var b strings.Builder
+	for _, r := range plain(s) {
+		if strings.ContainsRune("\\`*_[]<>&#|~$", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
