@@ -125,7 +125,7 @@ func (r *Report) view(verdicts []Verdict) runView {
 }
 
 func (s *Summary) view() metricView {
-	const left, width = 2, 160 // of the axis, in pixels
+	const left, width = 5, 154 // of the axis, in pixels
 	at := func(value float64) float64 { return left + width*s.share(value) }
 	pixels := func(x float64) string { return fmt.Sprintf("%.1f", x) }
 	v := metricView{
