@@ -34,6 +34,7 @@ type Prompt struct {
 	Name     string           // the file's, without ".tmpl"
 	Version  string           // as the header says
 	Digest   string           // of the file: "sha256:" and 64 hex digits
+	Text     string           // the file itself
 	Sampling backend.Sampling // of the first draw
 	Stop     []string
 

@@ -48,7 +48,7 @@ func parsePrompt(file, text string) (*Prompt, error) {
 		return nil, fmt.Errorf("%s: %v", file, err)
 	}
 	sum := sha256.Sum256([]byte(text))
-	p := &Prompt{Name: strings.TrimSuffix(file, ".tmpl"), Digest: "sha256:" + hex.EncodeToString(sum[:])}
+	p := &Prompt{Name: strings.TrimSuffix(file, ".tmpl"), Digest: "sha256:" + hex.EncodeToString(sum[:]), Text: text}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	start := 0 // of the message being read: the number of its first line, 0 in the header
 	for i := 0; i <= len(lines); i++ {
