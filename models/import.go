@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -146,35 +145,61 @@ func writeTo(path string, write func(io.Writer) error) error {
 
 // concatenate copies files one after another.
 func concatenate(ctx context.Context, w io.Writer, files []string) error {
-	buf := make([]byte, 1<<20)
 	for i, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
+		if err := checkPart(i, files); err != nil {
 			return err
 		}
-		start := make([]byte, 4)
-		n, _ := io.ReadFull(f, start)
-		if i > 0 && bytes.Equal(start, []byte("GGUF")) {
-			f.Close()
-			return fmt.Errorf("%s is a GGUF file of its own, not a further part of %s: import one model at a time; "+
-				"a model split by llama.cpp is used where it lies, by its first file", name, files[0])
-		}
-		_, err = w.Write(start[:n])
-		for err == nil {
-			if err = ctx.Err(); err != nil {
-				break
-			}
-			n, err = f.Read(buf)
-			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
-				err = writeErr
-			}
-		}
-		f.Close()
-		if err != io.EOF {
+		if err := copyFile(ctx, w, name); err != nil {
 			return fmt.Errorf("copying %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// checkPart reports a further part that is the start of a GGUF file.
+func checkPart(i int, files []string) error {
+	if i == 0 || !startsGGUF(files[i]) {
+		return nil
+	}
+	if !startsGGUF(files[0]) {
+		return fmt.Errorf("the parts are in the wrong order: the model starts with %s", files[i])
+	}
+	return fmt.Errorf("%s is a GGUF file of its own, not a further part of %s: import one model at a time; "+
+		"a model that llama.cpp split is used where it lies, by its first file", files[i], files[0])
+}
+
+func startsGGUF(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, 4)
+	_, err = io.ReadFull(f, start)
+	return err == nil && string(start) == "GGUF"
+}
+
+func copyFile(ctx context.Context, w io.Writer, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for buf := make([]byte, 1<<20); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := f.Read(buf)
+		if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+			return writeErr
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // Verify reads a model of the home folder whole and reports whether it is still what was imported.

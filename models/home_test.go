@@ -1,0 +1,280 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testHome is an empty home folder, which is also what Home returns.
+func testHome(t *testing.T) string {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("ASSAY_HOME", home)
+	if got, err := Home(); err != nil || got != home {
+		t.Fatalf("home is %s, %v; want %s", got, err, home)
+	}
+	return home
+}
+
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// wantNoTraces checks that nothing but the named files is in the home's models folder.
+func wantNoTraces(t *testing.T, home string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(home, "models"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("the models folder holds %q, want %q", got, want)
+	}
+}
+
+func wantError(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error is %v, want one with %q", err, want)
+	}
+}
+
+func TestImport(t *testing.T) {
+	home, dir, ctx := testHome(t), t.TempDir(), t.Context()
+	data := encode(t, append(sampleFields(), Field{"general.license", "mit"}), sampleTensors())
+	whole := writeFileForTest(t, filepath.Join(dir, "whole.gguf"), data)
+	part1 := writeFileForTest(t, filepath.Join(dir, "1"), data[:700])
+	part2 := writeFileForTest(t, filepath.Join(dir, "2"), data[700:])
+
+	m, err := Import(ctx, home, Record{Name: "tiny", Digest: digestOf(data), Source: "here"}, part1, part2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(m.Path)
+	if err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("the parts became %d bytes, %v; want the %d of the whole", len(got), err, len(data))
+	}
+	wantNoTraces(t, home, "tiny.gguf", "tiny.json")
+
+	found, err := Find(home, "tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := found.Record
+	if found.Path != m.Path || r == nil || r.Digest != digestOf(data) || r.Size != int64(len(data)) || r.Source != "here" ||
+		r.Licence != "mit" || r.Imported.IsZero() {
+		t.Errorf("found %+v with record %+v", found, r)
+	}
+	if err := Verify(home, "tiny"); err != nil {
+		t.Error(err)
+	}
+
+	// What goes wrong leaves the model that was there, and nothing else.
+	check := func(want string, rec Record, files ...string) {
+		t.Helper()
+		_, err := Import(ctx, home, rec, files...)
+		wantError(t, err, want)
+		wantNoTraces(t, home, "tiny.gguf", "tiny.json")
+	}
+	tiny := Record{Name: "tiny"}
+	check("no file to import", tiny)
+	check("truncated", tiny, part1)
+	check("wrong order", tiny, part2, part1)
+	check("not a GGUF file", tiny, part2)
+	check("GGUF file of its own", tiny, whole, whole)
+	check("should be "+digestOf(nil), Record{Name: "tiny", Digest: digestOf(nil)}, whole)
+	check("is not a digest", Record{Name: "tiny", Digest: "sha256:12"}, whole)
+	check("cannot be a model's name", Record{Name: "../tiny"}, whole)
+	check("no such file", tiny, whole+"x")
+	check("config.json", tiny, dir)
+	if err := Verify(home, "tiny"); err != nil {
+		t.Error(err)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := Import(cancelled, home, tiny, whole); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error is %v", err)
+	}
+	wantNoTraces(t, home, "tiny.gguf", "tiny.json")
+
+	data[len(data)-40] ^= 1
+	writeFileForTest(t, m.Path, data)
+	wantError(t, Verify(home, "tiny"), "has changed since")
+	if _, err := Import(ctx, home, tiny, whole); err != nil { // replaces it
+		t.Fatal(err)
+	}
+	if err := Verify(home, "tiny"); err != nil {
+		t.Error(err)
+	}
+	if err := Remove(home, "tiny"); err != nil {
+		t.Error(err)
+	}
+	wantNoTraces(t, home)
+	wantError(t, Remove(home, "tiny"), "there is no model")
+	wantError(t, Remove(home, "../tiny"), "cannot be a model's name")
+}
+
+func TestImportConverts(t *testing.T) {
+	home, dir := testHome(t), t.TempDir()
+	writeTinyBert(t, dir)
+	m, err := Import(t.Context(), home, Record{Name: "bert"}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := Check(m.Path)
+	if err != nil || info.Architecture != "bert" || info.Name != "bert" {
+		t.Errorf("converted to %+v, %v", info, err)
+	}
+	first := m.Record.Digest
+	if m, err = Import(t.Context(), home, Record{Name: "bert"}, dir); err != nil || m.Record.Digest != first {
+		t.Errorf("converted again to %v, %v; want the same bytes", m, err)
+	}
+}
+
+func TestImportSweeps(t *testing.T) {
+	home := testHome(t)
+	old := writeFileForTest(t, filepath.Join(home, "models", ".gone-1.part"), []byte("x"))
+	day := time.Now().Add(-25 * time.Hour)
+	if err := os.Chtimes(old, day, day); err != nil {
+		t.Fatal(err)
+	}
+	writeFileForTest(t, filepath.Join(home, "models", ".now-1.part"), []byte("x"))
+	path := writeFileForTest(t, filepath.Join(t.TempDir(), "m"), encode(t, sampleFields(), sampleTensors()))
+	if _, err := Import(t.Context(), home, Record{Name: "m"}, path); err != nil {
+		t.Fatal(err)
+	}
+	wantNoTraces(t, home, ".now-1.part", "m.gguf", "m.json")
+}
+
+func TestFindAndList(t *testing.T) {
+	home := testHome(t)
+	list, err := List(home)
+	if err != nil || len(list) != 0 {
+		t.Errorf("a home without a folder lists %v, %v", list, err)
+	}
+	_, err = Find(home, "llama")
+	wantError(t, err, "there is none yet")
+
+	data := encode(t, sampleFields(), sampleTensors())
+	for _, name := range []string{"b", "a"} {
+		writeFileForTest(t, filepath.Join(home, "models", name+".gguf"), data)
+	}
+	writeFileForTest(t, filepath.Join(home, "models", "notes.txt"), nil)
+	writeFileForTest(t, filepath.Join(home, "models", ".b-1.part"), data)
+	writeFileForTest(t, filepath.Join(home, "models", "b.json"), []byte("{"))
+	list, err = List(home)
+	if err != nil || len(list) != 2 || list[0].Name != "a" || list[1].Name != "b" {
+		t.Fatalf("list is %v, %v", list, err)
+	}
+	if list[0].Err != nil || list[0].Record != nil || list[1].Err == nil {
+		t.Errorf("records are %+v; want none, and a damaged one", list)
+	}
+	_, err = Find(home, "c")
+	wantError(t, err, "have a, b; add one with")
+	_, err = Find(home, "b")
+	wantError(t, err, "damaged")
+	wantError(t, Verify(home, "a"), "no record")
+
+	path := writeFileForTest(t, filepath.Join(t.TempDir(), "some.gguf"), data)
+	m, err := Find(home, path)
+	if err != nil || m.Name != "some" || m.Path != path {
+		t.Errorf("a path finds %v, %v", m, err)
+	}
+	_, err = Find(home, path+".gguf")
+	wantError(t, err, "there is no file")
+	_, err = Find(home, filepath.Dir(path))
+	wantError(t, err, "is a folder")
+}
+
+func TestNames(t *testing.T) {
+	for _, name := range []string{"a", "tinyllama-q4_0", "Qwen2.5-7B", "x" + strings.Repeat("y", 63)} {
+		if err := CheckName(name); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{
+		"", ".", "..", ".hidden", "a/b", `a\b`, "../a", "/a", "a b", "ä", "a\x00", "a\n", "-a", "a.", "a.gguf", "a.GGUF",
+		"a.json", strings.Repeat("a", 65), "C:a",
+	} {
+		if CheckName(name) == nil {
+			t.Errorf("%q may be a name", name)
+		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	home := testHome(t)
+	path := writeFileForTest(t, filepath.Join(t.TempDir(), "m.gguf"), []byte("one"))
+	past := time.Now().Add(-time.Hour)
+	setTime := func(when time.Time) {
+		t.Helper()
+		if err := os.Chtimes(path, when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(want string) {
+		t.Helper()
+		if got, err := Digest(path); err != nil || got != want {
+			t.Errorf("digest is %s, %v; want %s", got, err, want)
+		}
+	}
+	memos := func() int {
+		t.Helper()
+		entries, err := os.ReadDir(filepath.Join(home, "cache", "digests"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	check(digestOf([]byte("one")))
+	if memos() != 0 {
+		t.Error("the digest of a file that had just been written was kept")
+	}
+	setTime(past)
+	check(digestOf([]byte("one")))
+	if memos() != 1 {
+		t.Fatalf("%d digests were kept, want 1", memos())
+	}
+	// The same size and time: this is what it means that the file is not read again.
+	writeFileForTest(t, path, []byte("two"))
+	setTime(past)
+	check(digestOf([]byte("one")))
+	setTime(past.Add(time.Nanosecond * 1000))
+	check(digestOf([]byte("two")))
+	writeFileForTest(t, path, []byte("three"))
+	setTime(past.Add(time.Nanosecond * 1000))
+	check(digestOf([]byte("three")))
+	// A damaged memo is none.
+	writeFileForTest(t, memoPath(home, path), []byte(`{"path":"`+path+`","digest":"sha256:00"}`))
+	check(digestOf([]byte("three")))
+	if _, err := Digest(path + "x"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: error is %v", err)
+	}
+}
+
+func TestSplitName(t *testing.T) {
+	check := func(path, stem string, count int) {
+		t.Helper()
+		if s, n := splitName(path); s != stem || n != count {
+			t.Errorf("%s is %s of %d, want %s of %d", path, s, n, stem, count)
+		}
+	}
+	check("a/m-00001-of-00003.gguf", "a/m", 3)
+	check("m-00002-of-00003.gguf", "m-00002-of-00003.gguf", 1)
+	check("m-00001-of-x0003.gguf", "m-00001-of-x0003.gguf", 1)
+	check("-00001-of-00003.gguf", "-00001-of-00003.gguf", 1)
+	check("m.gguf", "m.gguf", 1)
+}
