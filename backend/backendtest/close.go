@@ -23,8 +23,8 @@ func (s *suite) use(b backend.Backend) (wait func() []error) {
 		})
 	}
 	if s.info.Ops.Has(backend.CanEmbed) {
-		kinds = append(kinds, func(int) error {
-			_, err := b.Embed(ctx, thousandTexts())
+		kinds = append(kinds, func(i int) error {
+			_, err := b.Embed(ctx, unseenTexts(fmt.Sprint("Closing ", i)))
 			return err
 		})
 	}

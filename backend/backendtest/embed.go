@@ -74,6 +74,15 @@ func thousandTexts() []string {
 	return texts
 }
 
+// unseenTexts are 1000 texts that no cache can know yet, if the beginning is new.
+func unseenTexts(beginning string) []string {
+	texts := thousandTexts()
+	for i := range texts {
+		texts[i] = beginning + ": " + texts[i]
+	}
+	return texts
+}
+
 // testBatches embeds 0, 1 and 1000 texts, and checks that the batch changes neither vectors nor order.
 func (s *suite) testBatches(t *testing.T) {
 	for _, none := range [][]string{nil, {}} {
@@ -149,9 +158,9 @@ func (s *suite) testEmbedConcurrent(t *testing.T) {
 
 // testEmbedCancel ends the context of a large batch, sooner and sooner until it comes in time.
 func (s *suite) testEmbedCancel(t *testing.T) {
-	texts := thousandTexts()
+	texts := unseenTexts("This is to be cancelled")
 	start := time.Now()
-	s.embed(t, texts[:50]...)
+	s.embed(t, unseenTexts("This is not")[:50]...)
 	for wait := time.Since(start); wait > time.Microsecond; wait /= 4 {
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		_, err := s.b.Embed(ctx, texts)

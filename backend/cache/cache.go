@@ -1,0 +1,300 @@
+// Package cache remembers answers, so that no model is asked the same thing twice.
+//
+// A [Store] is one SQLite file, shared by any number of processes. [Wrap] puts it before an engine:
+//
+//  1. A request is hashed to its key: see [backend.Key]. If the store has the answer, that is it.
+//  2. Otherwise, if an equal request is on its way to the engine, its answer will do for both.
+//  3. Otherwise the engine is asked, and the answer handed to the store's writer, which commits many at
+//     a time. Errors are never stored.
+//
+// An entry whose checksum does not hold is absent, and is written anew. No trouble with the file ends a
+// run: it goes on, with a warning, and answers wait in memory until they can be written.
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A Mode says how answers in the store are used.
+type Mode int
+
+const (
+	Use     Mode = iota // answer from the store what it has, and store the rest
+	Refresh             // answer only with what was stored since Wrap; replace what is older
+	Verify              // always ask, and report answers that differ from the stored ones, which stay
+	Off                 // neither read nor write
+)
+
+func modeNames() []string { return []string{"use", "refresh", "verify", "off"} }
+
+// String returns the mode's name, as ParseMode reads it.
+func (m Mode) String() string { return modeNames()[m] }
+
+// ParseMode reads the name of a mode: use, refresh, verify or off.
+func ParseMode(s string) (Mode, error) {
+	i := slices.Index(modeNames(), s)
+	if i < 0 {
+		return 0, fmt.Errorf("unknown cache mode %q: have use, refresh, verify, off", s)
+	}
+	return Mode(i), nil
+}
+
+// A Drift is an answer that Verify found to differ from the stored one.
+type Drift struct {
+	Key    backend.Key
+	Op     string // "generate", "embed" or "score"
+	Stored string // the stored answer, as JSON
+	Fresh  string // the answer now
+}
+
+// A Backend answers from a Store what it can, and asks an engine the rest.
+type Backend struct {
+	engine backend.Backend
+	info   backend.Info
+	store  *Store
+	mode   Mode
+	drift  func(Drift)
+	since  time.Time // of Wrap
+	closed atomic.Bool
+
+	mu      sync.Mutex
+	flights map[backend.Key]*flight
+}
+
+// Wrap returns a Backend that uses store before engine. Closing it closes the engine, but not the store,
+// which others may use. In the mode Off, store may be nil. Drift, if not nil, is told what Verify finds; it
+// may be called concurrently.
+func Wrap(engine backend.Backend, store *Store, mode Mode, drift func(Drift)) *Backend {
+	if drift == nil {
+		drift = func(Drift) {}
+	}
+	return &Backend{
+		engine:  engine,
+		info:    engine.Info(),
+		store:   store,
+		mode:    mode,
+		drift:   drift,
+		since:   time.Now().Truncate(time.Millisecond), // as exact as the store
+		flights: map[backend.Key]*flight{},
+	}
+}
+
+// Info is the engine's.
+func (b *Backend) Info() backend.Info { return b.info }
+
+// Close closes the engine.
+func (b *Backend) Close() error {
+	b.closed.Store(true)
+	return b.engine.Close()
+}
+
+// begin checks what must hold even for answers that the store has.
+func (b *Backend) begin(ctx context.Context) error {
+	if b.closed.Load() {
+		return backend.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// Generate answers from the store, or from the engine.
+func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
+	if b.mode == Off {
+		return b.engine.Generate(ctx, req)
+	}
+	if err := b.begin(ctx); err != nil {
+		return nil, err
+	}
+	key := backend.GenerateKey(b.info, req)
+	if g, ok := lookup(b, key, decodeGeneration); ok {
+		return g, nil
+	}
+	own := *req // the caller may leave, and reuse its request, while the engine is still at work
+	own.Messages, own.Stop = slices.Clone(req.Messages), slices.Clone(req.Stop)
+	g, err := join(ctx, b, key, func(ctx context.Context) (*backend.Generation, error) {
+		if g, ok := b.again(key); ok {
+			return decodeGeneration(g)
+		}
+		g, err := b.engine.Generate(ctx, &own)
+		if err == nil && checkGeneration(g) == nil {
+			b.keep(key, opGenerate, newGenerateRecord(&own), g)
+		}
+		return g, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	shared := *g
+	return &shared, nil
+}
+
+// Score answers from the store, or from the engine.
+func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
+	if b.mode == Off {
+		return b.engine.Score(ctx, req)
+	}
+	if err := b.begin(ctx); err != nil {
+		return nil, err
+	}
+	key := backend.ScoreKey(b.info, req)
+	if s, ok := lookup(b, key, decodeScores); ok {
+		return s, nil
+	}
+	own := backend.ScoreRequest{Messages: slices.Clone(req.Messages), Continuations: slices.Clone(req.Continuations)}
+	s, err := join(ctx, b, key, func(ctx context.Context) (*backend.Scores, error) {
+		if s, ok := b.again(key); ok {
+			return decodeScores(s)
+		}
+		s, err := b.engine.Score(ctx, &own)
+		if err == nil && checkScores(s) == nil {
+			b.keep(key, opScore, scoreRecord{own}, s)
+		}
+		return s, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	shared := *s
+	shared.LogProbs = slices.Clone(s.LogProbs)
+	for i, list := range shared.LogProbs {
+		shared.LogProbs[i] = slices.Clone(list)
+	}
+	return &shared, nil
+}
+
+func decodeGeneration(payload []byte) (*backend.Generation, error) {
+	g := new(backend.Generation)
+	return g, json.Unmarshal(payload, g)
+}
+
+func decodeScores(payload []byte) (*backend.Scores, error) {
+	s := new(backend.Scores)
+	return s, json.Unmarshal(payload, s)
+}
+
+// lookup answers from the store, where the mode allows it, and counts the outcome.
+func lookup[T any](b *Backend, key backend.Key, decode func([]byte) (T, error)) (answer T, ok bool) {
+	if payload, found := b.again(key); found {
+		if answer, err := decode(payload); err == nil {
+			b.store.hits.Add(1)
+			return answer, true
+		}
+	}
+	b.store.misses.Add(1)
+	return answer, false
+}
+
+// again looks the answer up where the mode allows it, without counting.
+func (b *Backend) again(key backend.Key) (payload []byte, ok bool) {
+	if b.mode == Verify {
+		return nil, false
+	}
+	f, ok := b.store.get(key)
+	if !ok || b.mode == Refresh && f.created.Before(b.since) {
+		return nil, false
+	}
+	return f.payload, true
+}
+
+// keep stores an answer, or compares it with the stored one.
+func (b *Backend) keep(key backend.Key, op string, request, answer any) {
+	payload, err := encodeAnswer(answer)
+	if err != nil || len(payload) > maxPayload {
+		return // an answer that could not be read again is not stored
+	}
+	if b.mode == Verify {
+		if old, ok := b.store.get(key); ok {
+			if string(old.payload) != string(payload) {
+				b.drift(Drift{Key: key, Op: op, Stored: show(op, old.payload), Fresh: show(op, payload)})
+			}
+			return
+		}
+	}
+	record, err := marshal(request)
+	if err != nil || len(record) > maxPayload {
+		return
+	}
+	b.store.put(&entry{
+		key:     key,
+		op:      op,
+		info:    b.info,
+		created: time.Now(),
+		answer:  b.store.packer.pack(key, partAnswer, payload),
+		request: b.store.packer.pack(key, partRequest, record),
+	})
+}
+
+// encodeAnswer returns the payload of an answer.
+func encodeAnswer(answer any) ([]byte, error) {
+	if vector, ok := answer.([]float32); ok {
+		return vectorBytes(vector), nil
+	}
+	return marshal(answer)
+}
+
+// show is readable for messages.
+func show(op string, payload []byte) string {
+	text, err := readable(op, payload)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Embed answers each text from the store where it can, and asks the engine for the others in one call.
+func (b *Backend) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if b.mode == Off || len(texts) == 0 {
+		return b.engine.Embed(ctx, texts)
+	}
+	if err := b.begin(ctx); err != nil {
+		return nil, err
+	}
+	vectors := make([][]float32, len(texts))
+	missing := map[backend.Key]string{}
+	keys := make([]backend.Key, len(texts))
+	for i, text := range texts {
+		keys[i] = backend.EmbedKey(b.info, text)
+		if _, again := missing[keys[i]]; again {
+			continue
+		}
+		v, ok := lookup(b, keys[i], bytesVector)
+		if !ok {
+			missing[keys[i]] = text
+		}
+		vectors[i] = v
+	}
+	if len(missing) == 0 {
+		return vectors, nil
+	}
+	fresh, err := b.embedMissing(ctx, missingInOrder(keys, missing), missing)
+	if err != nil {
+		return nil, err
+	}
+	for i, key := range keys {
+		if vectors[i] == nil {
+			vectors[i] = slices.Clone(fresh[key])
+		}
+	}
+	return vectors, nil
+}
+
+// missingInOrder lists the keys of missing, each once, in the order of keys.
+func missingInOrder(keys []backend.Key, missing map[backend.Key]string) []backend.Key {
+	left := maps.Clone(missing)
+	var list []backend.Key
+	for _, key := range keys {
+		if _, ok := left[key]; ok {
+			list = append(list, key)
+			delete(left, key)
+		}
+	}
+	return list
+}

@@ -1,0 +1,274 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/backendtest"
+)
+
+// open returns a Store on a new file, closed at the end of the test. Any warning fails the test.
+func open(t testing.TB) *Store {
+	t.Helper()
+	return openAt(t, filepath.Join(t.TempDir(), "cache", "answers.db"))
+}
+
+func openAt(t testing.TB, path string) *Store {
+	t.Helper()
+	s, err := Open(path, func(err error) { t.Errorf("warning: %v", err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+func ask(text string) *backend.GenerateRequest {
+	return &backend.GenerateRequest{
+		Messages:  []backend.Message{{Role: backend.User, Text: text}},
+		MaxTokens: 8,
+	}
+}
+
+func TestConformance(t *testing.T) {
+	for _, mode := range []Mode{Use, Refresh, Verify, Off} {
+		t.Run(mode.String(), func(t *testing.T) {
+			store := open(t)
+			backendtest.Run(t, backendtest.Config{Open: func(*testing.T) backend.Backend {
+				return Wrap(&backendtest.Fake{PerToken: 200 * time.Microsecond}, store, mode, func(d Drift) { t.Errorf("drift: %+v", d) })
+			}})
+		})
+	}
+}
+
+// constant is an engine that gives the answers it is told to.
+type constant struct {
+	backendtest.Fake
+	mu     sync.Mutex
+	answer answers
+}
+
+type answers struct {
+	generation backend.Generation
+	scores     backend.Scores
+	vectors    [][]float32
+}
+
+func (c *constant) get() answers { c.mu.Lock(); defer c.mu.Unlock(); return c.answer }
+
+func (c *constant) set(a answers) { c.mu.Lock(); defer c.mu.Unlock(); c.answer = a }
+
+func (c *constant) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
+	g := c.get().generation
+	return &g, nil
+}
+
+func (c *constant) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
+	s := c.get().scores
+	return &s, nil
+}
+
+func (c *constant) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return c.get().vectors[:len(texts)], nil
+}
+
+// randomAnswers are answers that any engine may give, odd ones among them.
+func randomAnswers(rng *rand.Rand) answers {
+	text := func() string {
+		runes := make([]rune, rng.IntN(300))
+		for i := range runes {
+			runes[i] = rune(rng.IntN(0x300))
+			if rng.IntN(10) == 0 {
+				runes[i] = []rune{'\u2028', '<', '\x00', '😀', '"', '\\', '\ufffd', '\n'}[rng.IntN(8)]
+			}
+		}
+		return string(runes)
+	}
+	var a answers
+	a.generation = backend.Generation{Text: text(), Stop: backend.StopLength, PromptTokens: rng.IntN(4000), OutputTokens: rng.IntN(100)}
+	a.scores.PromptTokens = rng.IntN(1000)
+	for range 1 + rng.IntN(3) {
+		var list []float64
+		for range 1 + rng.IntN(5) {
+			list = append(list, -rng.ExpFloat64()*math.Pow(10, float64(rng.IntN(10)-5)))
+		}
+		a.scores.LogProbs = append(a.scores.LogProbs, list)
+	}
+	for range 3 {
+		v := make([]float32, 1+rng.IntN(400))
+		sum := 0.0
+		for i := range v {
+			v[i] = float32(rng.NormFloat64())
+			sum += float64(v[i]) * float64(v[i])
+		}
+		for i := range v {
+			v[i] /= float32(math.Sqrt(sum))
+		}
+		a.vectors = append(a.vectors, v)
+	}
+	return a
+}
+
+// TestRoundTrip checks that answers come back bit for bit: from memory, from the file, and in another run.
+func TestRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "answers.db")
+	rng := rand.New(rand.NewPCG(1, 2))
+	var all []answers
+	check := func(b backend.Backend, i int, when string) {
+		t.Helper()
+		var got answers
+		g, err := b.Generate(t.Context(), ask(fmt.Sprint("question ", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := b.Score(t.Context(), &backend.ScoreRequest{Messages: ask(fmt.Sprint(i)).Messages, Continuations: []string{"y"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.generation, got.scores = *g, *s
+		if got.vectors, err = b.Embed(t.Context(), []string{fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)}); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, all[i]) {
+			t.Errorf("%s, answers %d are\n%+v, want\n%+v", when, i, got, all[i])
+		}
+	}
+	engine := &constant{}
+	store := openAt(t, path)
+	b := Wrap(engine, store, Use, nil)
+	for i := range 50 {
+		all = append(all, randomAnswers(rng))
+		engine.set(all[i])
+		check(b, i, "fresh")
+		engine.set(answers{})
+		check(b, i, "from memory")
+	}
+	if err := store.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		check(b, i, "from the file")
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store = openAt(t, path)
+	b = Wrap(engine, store, Use, nil)
+	for i := range all {
+		check(b, i, "in another run")
+	}
+	st, err := store.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Entries != 250 || st.Hits != 250 || st.Misses != 0 || st.TotalHits != 750 || st.TotalMisses != 250 || len(st.Groups) != 3 {
+		t.Errorf("stats are %+v", st)
+	}
+}
+
+func TestModes(t *testing.T) {
+	store := open(t)
+	reply := "first"
+	fake := &backendtest.Fake{Reply: func(context.Context, *backend.GenerateRequest) (string, error) { return reply, nil }}
+	check := func(b backend.Backend, want string, calls int) {
+		t.Helper()
+		before := fake.Stats().Calls()
+		g, err := b.Generate(t.Context(), ask("question"))
+		if err != nil || g.Text != want {
+			t.Errorf("got %+v, %v, want %q", g, err, want)
+		}
+		if n := fake.Stats().Calls() - before; n != calls {
+			t.Errorf("%d calls, want %d", n, calls)
+		}
+	}
+	var drifts []Drift
+	drift := func(d Drift) { drifts = append(drifts, d) }
+	check(Wrap(fake, store, Use, nil), "first", 1)
+	check(Wrap(fake, store, Use, nil), "first", 0)
+	reply = "second"
+	time.Sleep(2 * time.Millisecond) // the store's clock ticks in milliseconds
+	check(Wrap(fake, store, Off, nil), "second", 1)
+	check(Wrap(fake, nil, Off, nil), "second", 1)
+	verify := Wrap(fake, store, Verify, drift)
+	check(verify, "second", 1)
+	if len(drifts) != 1 || !strings.Contains(drifts[0].Stored, "first") || !strings.Contains(drifts[0].Fresh, "second") {
+		t.Errorf("drifts are %+v", drifts)
+	}
+	check(Wrap(fake, store, Use, nil), "first", 0) // verifying changes nothing
+	refresh := Wrap(fake, store, Refresh, nil)
+	check(refresh, "second", 1)
+	check(refresh, "second", 0) // once a run
+	check(Wrap(fake, store, Use, nil), "second", 0)
+	check(verify, "second", 1)
+	if len(drifts) != 1 {
+		t.Errorf("drifts are %+v", drifts)
+	}
+	for _, name := range modeNames() {
+		if m, err := ParseMode(name); err != nil || m.String() != name {
+			t.Errorf("ParseMode(%q) = %v, %v", name, m, err)
+		}
+	}
+	if _, err := ParseMode("on"); err == nil || !strings.Contains(err.Error(), "use, refresh, verify, off") {
+		t.Errorf("ParseMode of an unknown mode: %v", err)
+	}
+}
+
+// TestErrors checks that errors are not kept.
+func TestErrors(t *testing.T) {
+	fault := errors.New("scripted")
+	fake := &backendtest.Fake{Before: func(_ context.Context, call backendtest.Call) error {
+		if call.N <= 3 {
+			return fault
+		}
+		return nil
+	}}
+	b := Wrap(fake, open(t), Use, nil)
+	for i, want := range []error{fault, nil} {
+		_, err := b.Generate(t.Context(), ask("hello"))
+		_, serr := b.Score(t.Context(), &backend.ScoreRequest{Messages: ask("hello").Messages, Continuations: []string{"yes"}})
+		_, eerr := b.Embed(t.Context(), []string{"hello"})
+		if err != want || serr != want || eerr != want {
+			t.Errorf("round %d: %v, %v, %v, want %v", i, err, serr, eerr, want)
+		}
+	}
+}
+
+// TestEmbedMisses checks that only what is missing is asked for, once, in one call and in order.
+func TestEmbedMisses(t *testing.T) {
+	var asked [][]string
+	fake := &backendtest.Fake{Before: func(_ context.Context, call backendtest.Call) error {
+		asked = append(asked, call.Texts)
+		return nil
+	}}
+	b := Wrap(fake, open(t), Use, nil)
+	for _, texts := range [][]string{{"a", "b"}, {"c", "a", "d", "c", "b"}, {"d", "c", "d"}, {"e", "e", "e"}} {
+		vectors, err := b.Embed(t.Context(), texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range vectors {
+			if !slices.Equal(v, backendtest.Vector(texts[i])) {
+				t.Errorf("wrong vector for %q of %q", texts[i], texts)
+			}
+			v[0] = -1 // callers own their answers
+		}
+	}
+	if want := [][]string{{"a", "b"}, {"c", "d"}, {"e"}}; !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}
