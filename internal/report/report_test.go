@@ -216,11 +216,35 @@ func TestBadResults(t *testing.T) {
 	check("both a score and an error", metrics.Result{Sample: "s", Metric: "a/x", Score: &metrics.Score{}, Error: "e", Kind: metrics.Failed})
 	check("an error without a kind", metrics.Result{Sample: "s", Metric: "a/x", Error: "e"})
 	check("the score 1.5 is not in the metric's range, 0 to 1", scored("s", "a/x", 1.5))
+	check(`sample "s": two results for a/x`, scored("s", "a/x", 1), scored("s", "b/y", 1), scored("s", "a/x", 1))
 	torn := errors.New("torn")
 	_, err := Summarize(&m, func(yield func(metrics.Result, error) bool) { yield(metrics.Result{}, torn) })
 	if !errors.Is(err, torn) {
 		t.Errorf("a file that cannot be read: %v", err)
 	}
+}
+
+func TestNotes(t *testing.T) {
+	m := manifest("a/x", "b/y")
+	check := func(list []metrics.Result, want ...string) {
+		t.Helper()
+		r, err := Summarize(&m, each(list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(r.Notes(), "\n")
+		for _, w := range want {
+			if !strings.Contains(notes, w) {
+				t.Errorf("notes:\n%s\nwant %q", notes, w)
+			}
+		}
+	}
+	three := []metrics.Result{scored("1", "a/x", 1), scored("1", "b/y", 1), scored("2", "a/x", 0)}
+	check(three, "unfinished: 2 of 5 rows", "b/y: one value: no interval")
+	m.Finished = ptr(Now())
+	check(three, "the results hold 2 rows of 5", "b/y: results for 1 of 2 rows")
+	m.Config.Dataset.BadRows = 1
+	check(three, "1 row of the dataset could not be read and was left out")
 }
 
 func TestThresholds(t *testing.T) {

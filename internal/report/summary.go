@@ -117,9 +117,14 @@ func (s *summarizer) add(r metrics.Result) error {
 		m.Failed++
 		m.Kinds[r.Kind]++
 	}
-	if r.Sample != s.open.Sample || len(s.open.Results) == len(s.metrics) {
+	if r.Sample != s.open.Sample {
 		s.close()
 		s.open = Case{Sample: r.Sample}
+	}
+	for _, other := range s.open.Results {
+		if other.Metric == r.Metric {
+			return fmt.Errorf("sample %q: two results for %s", r.Sample, r.Metric)
+		}
 	}
 	s.open.Results = append(s.open.Results, r)
 	return nil
@@ -235,6 +240,9 @@ func (r *Report) Notes() []string {
 		note("%s of the dataset could not be read and %s left out", plural(data.BadRows, "row"), were(data.BadRows))
 	}
 	for _, m := range r.Metrics {
+		if have := m.N + m.Failed + m.NotApplicable; have != r.Samples && r.Manifest.Finished != nil {
+			note("%s: results for %d of %d rows: the file is not as it was written", m.Name, have, r.Samples)
+		}
 		if m.Failed > 0 {
 			note("%s: %d failed (%s)", m.Name, m.Failed, m.kinds())
 		}
