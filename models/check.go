@@ -19,7 +19,7 @@ const EngineVersion = "v0.4.0"
 // Check reads a model file's header and says whether llama.cpp would load it. What can be foreseen is
 // refused here, in words, before any C code sees the file: what is no GGUF file or not a whole one, an
 // architecture that llama.cpp does not know, a missing part of a split model, tensors laid out in a way
-// that it does not read. Each error says what to do.
+// that it does not read, numbers and vocabularies that would make it abort the process. Each error says what to do.
 func Check(path string) (*Info, error) {
 	g, info, err := inspect(path)
 	if err != nil {
@@ -48,7 +48,10 @@ func (g *GGUF) checkLoadable(path string, info *Info) error {
 			return err
 		}
 	}
-	return g.checkOrder()
+	if err := g.checkOrder(); err != nil {
+		return err
+	}
+	return g.checkAsserted()
 }
 
 // checkOrder checks that the tensors' data lies end to end in the tensors' order, as ggml demands.

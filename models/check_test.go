@@ -71,6 +71,32 @@ func TestCheckForeseesRefusals(t *testing.T) {
 	check(model(arch("zzz"), sampleTensors()), "llama, qwen3")
 	check(model(arch("llama"), nil), "no weights")
 
+	// The sample with one field changed or added.
+	with := func(key string, value any) string {
+		fields := sampleFields()
+		for i := range fields {
+			if fields[i].Key == key {
+				fields[i].Value = value
+				return model(fields, sampleTensors())
+			}
+		}
+		return model(append(fields, Field{key, value}), sampleTensors())
+	}
+	check(with("llama.block_count", uint32(0)), "claims 0 layers")
+	check(with("llama.block_count", uint32(513)), "claims 513 layers")
+	check(with("llama.block_count", int32(-1)), "claims 0 layers")
+	check(with("llama.nextn_predict_layers", uint32(3)), "layers of prediction")
+	check(with("llama.expert_count", uint32(8)), "0 of 8 experts")
+	check(with("llama.expert_used_count", uint32(2)), "2 of 0 experts")
+	check(with("llama.expert_group_count", uint32(2)), "in 2 groups")
+	check(with("llama.rope.scaling.type", "cubic"), "rope scaling")
+	check(with("llama.rope.scaling.type", "yarn"), "")
+	check(with("tokenizer.ggml.model", "none"), "no tokenizer")
+	check(with("tokenizer.ggml.model", "words"), `tokenizer is "words"`)
+	check(with("tokenizer.ggml.tokens", []string{"a", "b", "a"}), "there twice")
+	check(with("tokenizer.ggml.tokens", []string{"[EMPTY_1]", ""}), "there twice")
+	check(with("tokenizer.ggml.tokens", []int32{1}), "not a list of tokens")
+
 	// Two tensors whose data lie in the other order: within the file, but not as ggml reads them.
 	data := header(uint32(3), uint64(2), uint64(1), "general.architecture", uint32(8), "llama",
 		"a", uint32(1), uint64(8), uint32(0), uint64(32), "b", uint32(1), uint64(8), uint32(0), uint64(0))

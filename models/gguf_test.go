@@ -41,6 +41,7 @@ func sampleFields() []Field {
 		{"llama.context_length", uint32(128)}, {"llama.embedding_length", uint32(64)},
 		{"llama.block_count", uint32(2)}, {"llama.attention.head_count", uint32(4)},
 		{"llama.attention.head_count_kv", []int32{2, 1}},
+		{"tokenizer.ggml.model", "gpt2"}, {"tokenizer.ggml.tokens", []string{"a", "", "b"}},
 	}
 }
 
@@ -130,7 +131,8 @@ func TestAccessors(t *testing.T) {
 	info := g.Info()
 	want := Info{
 		Size: g.Size, Architecture: "llama", Name: "Tiny", Parameters: 640 + 3 + 640, Quantisation: "F16",
-		Context: 128, Width: 64, Layers: 2, Heads: 4, KVHeads: 2, Causal: true,
+		Context: 128, Width: 64, Layers: 2, Heads: 4, KVHeads: 2,
+		Vocabulary: 3, Causal: true,
 		KVBytes: (2 + 1) * (16 + 16) * 2,
 	}
 	if *info != want {

@@ -1,0 +1,80 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What llama.cpp v0.4.0 asserts of a header while it loads a model (llama_model_base::load_hparams and
+// llama_vocab::impl::load). A failed assertion there ends the process, so these are checked before.
+const (
+	maxLayers  = 512
+	maxExperts = 1024
+)
+
+var (
+	tokenizers   = []string{"llama", "bert", "gpt2", "hybriddna", "whitespace", "t5", "rwkv", "plamo2", "gemma4"}
+	ropeScalings = []string{"none", "linear", "yarn", "longrope"}
+)
+
+var errDamaged = errors.New("the file is damaged or was written by a faulty converter; fetch it again, or from elsewhere")
+
+// checkAsserted reports a header that would fail one of llama.cpp's assertions.
+func (g *GGUF) checkAsserted() error {
+	layers, experts := g.count("block_count"), g.count("expert_count")
+	used := 0
+	for _, n := range g.perLayer("expert_used_count", layers) {
+		used = max(used, n)
+	}
+	arch, _ := g.String("general.architecture")
+	if experts <= 1 && strings.HasPrefix(arch, "hunyuan") {
+		experts, used = 0, 0 // as llama.cpp takes it
+	}
+	groups, groupsUsed := g.count("expert_group_count"), g.count("expert_group_used_count")
+	what := ""
+	switch {
+	case layers < 1 || layers > maxLayers:
+		what = fmt.Sprintf("it claims %d layers", layers)
+	case g.count("nextn_predict_layers") > layers:
+		what = "it claims more layers of prediction than it has layers"
+	case experts > maxExperts, used > experts, experts > 0 && used == 0, groups > 0 && groups >= experts:
+		what = fmt.Sprintf("it claims to use %d of %d experts in %d groups", used, experts, groups)
+	case groups > 1 && (experts%groups != 0 || groupsUsed < 1 || groupsUsed >= groups):
+		what = fmt.Sprintf("it claims to use %d of %d groups of %d experts", groupsUsed, groups, experts)
+	}
+	if what != "" {
+		return fmt.Errorf("%s, where llama.cpp would stop: %w", what, errDamaged)
+	}
+	if s, ok := g.String(arch + ".rope.scaling.type"); ok && !slices.Contains(ropeScalings, s) {
+		return fmt.Errorf("its rope scaling is %.40q, where llama.cpp %s knows %v: choose another model",
+			s, EngineVersion, ropeScalings)
+	}
+	return g.checkVocabulary()
+}
+
+// checkVocabulary checks that the model can tokenise, and that no two of its tokens are the same.
+func (g *GGUF) checkVocabulary() error {
+	kind, _ := g.String("tokenizer.ggml.model")
+	tokens, ok := g.Strings("tokenizer.ggml.tokens")
+	switch {
+	case kind == "" || kind == "none" || kind == "no_vocab":
+		return errors.New("the file has no tokenizer, so it cannot read text: fetch the model from elsewhere")
+	case !slices.Contains(tokenizers, kind):
+		return fmt.Errorf("its tokenizer is %.40q, where llama.cpp %s knows %v: choose another model", kind, EngineVersion, tokenizers)
+	case !ok || len(tokens) == 0:
+		return fmt.Errorf("its vocabulary is not a list of tokens: %w", errDamaged)
+	}
+	seen := make(map[string]bool, len(tokens))
+	for i, token := range tokens {
+		if token == "" {
+			token = fmt.Sprintf("[EMPTY_%d]", i) // as llama.cpp calls it
+		}
+		if seen[token] {
+			return fmt.Errorf("token %d of its vocabulary, %.40q, is there twice, where llama.cpp would stop: %w", i, token, errDamaged)
+		}
+		seen[token] = true
+	}
+	return nil
+}
