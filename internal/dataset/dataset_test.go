@@ -264,7 +264,7 @@ func TestBadFiles(t *testing.T) {
 	check("d.json", "{a: [1]}", Options{}, `want the name of a member, have "a"`)
 	check("d.csv", "id,,x\n1,2,3\n", Options{}, "d.csv:1: column 2 has no name")
 	check("d.csv", "id,a,id\n1,2,3\n", Options{}, `d.csv:1: the column "id" is there twice`)
-	check("d.csv", "id,a\n1,2\n2,\""+strings.Repeat("x\n", maxRecord/2+4096)+"\n", Options{}, "d.csv:3: the row is longer than 64 MiB: is a closing quote missing?")
+	check("d.csv", "id,a\n1,2\n2,\""+strings.Repeat("x", maxRecord+8192)+"\n", Options{}, "d.csv:3: the row is longer than 64 MiB: is a closing quote missing?")
 
 	check("d.jsonl", ok+`{"question": "q", "query": "r"}`, Options{},
 		`d.jsonl:2: the columns "question" and "query" could both be the question: choose with --map question=query`)
