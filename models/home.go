@@ -35,7 +35,8 @@ type Record struct {
 	Size     int64     `json:"size"`   // bytes
 	Source   string    `json:"source,omitempty"`
 	Licence  string    `json:"licence,omitempty"`
-	Note     string    `json:"note,omitempty"` // what was assumed or done on the way
+	Note     string    `json:"note,omitempty"`  // what was assumed or done on the way
+	Tuned    string    `json:"tuned,omitempty"` // the digest of the model that this one was requantised from
 	Imported time.Time `json:"imported"`
 }
 
