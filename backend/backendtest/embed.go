@@ -158,12 +158,11 @@ func (s *suite) testEmbedConcurrent(t *testing.T) {
 
 // testEmbedCancel ends the context of a large batch, sooner and sooner until it comes in time.
 func (s *suite) testEmbedCancel(t *testing.T) {
-	texts := unseenTexts("This is to be cancelled")
 	start := time.Now()
-	s.embed(t, unseenTexts("This is not")[:50]...)
+	s.embed(t, unseenTexts("To be embedded")[:50]...)
 	for wait := time.Since(start); wait > time.Microsecond; wait /= 4 {
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
-		_, err := s.b.Embed(ctx, texts)
+		_, err := s.b.Embed(ctx, unseenTexts(fmt.Sprint("To be embedded within ", wait)))
 		cancel()
 		if err != nil {
 			checkError(t, "cancelled", err, context.DeadlineExceeded)

@@ -66,6 +66,8 @@ type Backend struct {
 	since  time.Time // of Wrap
 	closed atomic.Bool
 
+	asked, computed atomic.Int64 // answers given, and those of them that the engine had to give
+
 	mu      sync.Mutex
 	flights map[backend.Key]*flight
 }
@@ -91,6 +93,20 @@ func Wrap(engine backend.Backend, store *Store, mode Mode, drift func(Drift)) *B
 // Info is the engine's.
 func (b *Backend) Info() backend.Info { return b.info }
 
+// Calls returns how many answers came from the store, or from an equal request in flight, and how many the
+// engine computed. A text embedded counts as one.
+func (b *Backend) Calls() (cached, computed int64) {
+	computed = b.computed.Load()
+	return max(0, b.asked.Load()-computed), computed
+}
+
+// count adds n calls to a counter, unless they failed.
+func (b *Backend) count(c *atomic.Int64, n int, err error) {
+	if err == nil {
+		c.Add(int64(n))
+	}
+}
+
 // Close closes the engine.
 func (b *Backend) Close() error {
 	b.closed.Store(true)
@@ -108,13 +124,17 @@ func (b *Backend) begin(ctx context.Context) error {
 // Generate answers from the store, or from the engine.
 func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
 	if b.mode == Off {
-		return b.engine.Generate(ctx, req)
+		g, err := b.engine.Generate(ctx, req)
+		b.count(&b.computed, 1, err)
+		b.count(&b.asked, 1, err)
+		return g, err
 	}
 	if err := b.begin(ctx); err != nil {
 		return nil, err
 	}
 	key := backend.GenerateKey(b.info, req)
 	if g, ok := lookup(b, key, decodeGeneration); ok {
+		b.asked.Add(1)
 		return g, nil
 	}
 	own := *req // the caller may leave, and reuse its request, while the engine is still at work
@@ -124,6 +144,7 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 			return decodeGeneration(g)
 		}
 		g, err := b.engine.Generate(ctx, &own)
+		b.count(&b.computed, 1, err)
 		if err == nil && checkGeneration(g) == nil {
 			b.keep(key, opGenerate, newGenerateRecord(&own), g)
 		}
@@ -132,6 +153,7 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	b.asked.Add(1)
 	shared := *g
 	return &shared, nil
 }
@@ -139,13 +161,17 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 // Score answers from the store, or from the engine.
 func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
 	if b.mode == Off {
-		return b.engine.Score(ctx, req)
+		s, err := b.engine.Score(ctx, req)
+		b.count(&b.computed, 1, err)
+		b.count(&b.asked, 1, err)
+		return s, err
 	}
 	if err := b.begin(ctx); err != nil {
 		return nil, err
 	}
 	key := backend.ScoreKey(b.info, req)
 	if s, ok := lookup(b, key, decodeScores); ok {
+		b.asked.Add(1)
 		return s, nil
 	}
 	own := backend.ScoreRequest{Messages: slices.Clone(req.Messages), Continuations: slices.Clone(req.Continuations)}
@@ -154,6 +180,7 @@ func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backen
 			return decodeScores(s)
 		}
 		s, err := b.engine.Score(ctx, &own)
+		b.count(&b.computed, 1, err)
 		if err == nil && checkScores(s) == nil {
 			b.keep(key, opScore, scoreRecord{own}, s)
 		}
@@ -162,6 +189,7 @@ func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backen
 	if err != nil {
 		return nil, err
 	}
+	b.asked.Add(1)
 	shared := *s
 	shared.LogProbs = slices.Clone(s.LogProbs)
 	for i, list := range shared.LogProbs {
@@ -252,7 +280,10 @@ func show(op string, payload []byte) string {
 // Embed answers each text from the store where it can, and asks the engine for the others in one call.
 func (b *Backend) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if b.mode == Off || len(texts) == 0 {
-		return b.engine.Embed(ctx, texts)
+		vectors, err := b.engine.Embed(ctx, texts)
+		b.count(&b.computed, len(texts), err)
+		b.count(&b.asked, len(texts), err)
+		return vectors, err
 	}
 	if err := b.begin(ctx); err != nil {
 		return nil, err
@@ -272,12 +303,14 @@ func (b *Backend) Embed(ctx context.Context, texts []string) ([][]float32, error
 		vectors[i] = v
 	}
 	if len(missing) == 0 {
+		b.asked.Add(int64(len(texts)))
 		return vectors, nil
 	}
 	fresh, err := b.embedMissing(ctx, missingInOrder(keys, missing), missing)
 	if err != nil {
 		return nil, err
 	}
+	b.asked.Add(int64(len(texts)))
 	for i, key := range keys {
 		if vectors[i] == nil {
 			vectors[i] = slices.Clone(fresh[key])

@@ -154,6 +154,7 @@ func (b *Backend) ask(ctx context.Context, keys []backend.Key, texts map[backend
 		return got, nil
 	}
 	answer, err := b.engine.Embed(ctx, batch)
+	b.count(&b.computed, len(batch), err)
 	if err != nil {
 		return nil, err
 	}

@@ -253,6 +253,11 @@ func look(path string) (isNew bool, err error) {
 		return false, err
 	}
 	defer db.Close()
+	// One transaction, hence one state, even while another process makes the tables.
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec("BEGIN DEFERRED"); err != nil {
+		return false, err
+	}
 	var id, version, tables int
 	if err := db.QueryRow("SELECT application_id FROM pragma_application_id").Scan(&id); err != nil {
 		return false, err

@@ -64,12 +64,13 @@ func newPacker() (*packer, error) {
 	return &packer{enc, dec, crc32.MakeTable(crc32.Castagnoli)}, nil
 }
 
-// pack returns the stored form of a payload, compressed if that makes it smaller.
+// pack returns the stored form of a payload, compressed if that makes it notably smaller: what a short
+// reply would save is not worth the time that every hit would take.
 func (p *packer) pack(key backend.Key, part byte, payload []byte) []byte {
 	value := make([]byte, headerSize, headerSize+len(payload))
 	value[0] = formatZstd
 	value = p.enc.EncodeAll(payload, value)
-	if len(value) >= headerSize+len(payload) {
+	if saved := headerSize + len(payload) - len(value); saved < 64 {
 		value = append(value[:headerSize], payload...)
 		value[0] = formatPlain
 	}
