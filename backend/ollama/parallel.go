@@ -13,35 +13,43 @@ import (
 // maxServed is the most requests at once that a server is credited with.
 const maxServed = 32
 
+// Spans that do not overlap tell nothing unless the requests computed for so long: sent at the same time, they arrive
+// some milliseconds apart. A model that is too fast for it is asked for more tokens, up to so many.
+const (
+	longEnough = 50 * time.Millisecond
+	mostTokens = 256
+)
+
 // measure finds out how many requests the server works on at the same time, which no part of its API tells.
 //
 // It asks some short questions at once. The server's clock says when each answer was done and how long its
 // computing took, so when it was worked on. Requests that wait for their turn have no such times in common;
 // requests that share the model's steps do. The most that overlap at any moment are what the server serves, if not as many
 // as were asked: then more are asked. Requests of other programs meanwhile can make the result too small, never too large.
-func (e *Engine) measure(ctx context.Context) (int, error) {
-	pace, err := e.probe(ctx, 4)
-	if err != nil {
+func (e *Engine) measure(ctx context.Context) (served int, err error) {
+	if _, err := e.probe(ctx, 1); err != nil { // has the prompt computed, for the others to share
 		return 0, err
 	}
-	// Long enough that requests sent together surely meet, and short on a slow machine.
-	tokens := 3
-	if step := pace.computing() / 4; step > 0 {
-		tokens = min(max(int(100*time.Millisecond/step), tokens), 48)
-	}
-	served := 1
-	for n := 2; n <= maxServed; n *= 4 {
-		if served, err = e.overlap(ctx, n, tokens); err != nil || served < n {
-			break
+	for n, tokens := 2, 4; n <= maxServed; {
+		spans, err := e.probes(ctx, n, tokens)
+		if err != nil {
+			return 0, err
+		}
+		served = mostAtOnce(spans)
+		switch {
+		case served == n:
+			n *= 4
+		case shortest(spans) < longEnough && tokens < mostTokens:
+			tokens *= 4
+		default:
+			return served, nil
 		}
 	}
-	return served, err
+	return served, nil
 }
 
 // A span is when the server worked on a request, by its own clock.
 type span struct{ from, to time.Time }
-
-func (s span) computing() time.Duration { return s.to.Sub(s.from) }
 
 // probe asks one short question.
 func (e *Engine) probe(ctx context.Context, tokens int) (span, error) {
@@ -55,8 +63,8 @@ func (e *Engine) probe(ctx context.Context, tokens int) (span, error) {
 	return span{m.CreatedAt.Add(-m.PromptEvalDuration - m.EvalDuration), m.CreatedAt}, nil
 }
 
-// overlap asks n questions at once and returns the most that the server worked on at one moment.
-func (e *Engine) overlap(ctx context.Context, n, tokens int) (int, error) {
+// probes asks n questions at once.
+func (e *Engine) probes(ctx context.Context, n, tokens int) ([]span, error) {
 	spans := make([]span, n)
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range n {
@@ -65,10 +73,16 @@ func (e *Engine) overlap(ctx context.Context, n, tokens int) (int, error) {
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return 0, err
+	return spans, g.Wait()
+}
+
+// shortest returns the length of the shortest span.
+func shortest(spans []span) time.Duration {
+	least := spans[0].to.Sub(spans[0].from)
+	for _, s := range spans[1:] {
+		least = min(least, s.to.Sub(s.from))
 	}
-	return mostAtOnce(spans), nil
+	return least
 }
 
 // mostAtOnce returns the largest number of spans that have a moment in common. The moments that matter are those in

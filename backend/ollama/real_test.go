@@ -1,0 +1,394 @@
+package ollama
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ollama/ollama/api"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/backendtest"
+)
+
+// A home is what the servers of one test share: the models.
+type home struct {
+	binary, dir string
+}
+
+// newHome skips the test unless there is a server to run.
+func newHome(t *testing.T) *home {
+	binary := os.Getenv("ASSAY_TEST_OLLAMA")
+	if binary == "" {
+		t.Skip("ASSAY_TEST_OLLAMA does not name an Ollama server: scripts/ollama.sh builds one")
+	}
+	return &home{binary, t.TempDir()}
+}
+
+// A process is a server that runs.
+type process struct {
+	address string
+	cmd     *exec.Cmd
+	ended   chan struct{}
+	log     string
+}
+
+// start runs a server that serves so many requests at once, until the test ends.
+func (h *home) start(t *testing.T, address string, parallel int) *process {
+	t.Helper()
+	if address == "" {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address = l.Addr().String()
+		l.Close()
+	}
+	p := &process{address: address, ended: make(chan struct{}), log: filepath.Join(t.TempDir(), "log")}
+	log, err := os.Create(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	p.cmd = exec.Command(h.binary, "serve")
+	p.cmd.Env = append(os.Environ(), "HOME="+h.dir, "USERPROFILE="+h.dir, "OLLAMA_HOST="+address,
+		"OLLAMA_MODELS="+filepath.Join(h.dir, "models"), fmt.Sprintf("OLLAMA_NUM_PARALLEL=%d", parallel))
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.cmd.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.stop(os.Interrupt)
+		if t.Failed() {
+			t.Logf("the server's last words: %s", p.tail(3000))
+		}
+	})
+	s := mustConnect(t, address)
+	for deadline := time.Now().Add(time.Minute); ; {
+		if _, err := s.version(t.Context()); err == nil {
+			return p
+		} else if time.Now().After(deadline) {
+			t.Fatalf("the server does not start: %v\n%s", err, p.tail(3000))
+		}
+		select {
+		case <-p.ended:
+			t.Fatalf("the server ended at once:\n%s", p.tail(3000))
+		case <-time.After(50 * time.Millisecond): // asked again until it answers
+		}
+	}
+}
+
+// stop signals the server and waits for its end.
+func (p *process) stop(signal os.Signal) {
+	p.cmd.Process.Signal(signal)
+	select {
+	case <-p.ended:
+	case <-time.After(20 * time.Second):
+		p.cmd.Process.Kill()
+		<-p.ended
+	}
+}
+
+// tail returns the end of the server's log.
+func (p *process) tail(n int) string {
+	log, _ := os.ReadFile(p.log)
+	return string(log[max(0, len(log)-n):])
+}
+
+func mustConnect(t *testing.T, address string) *server {
+	t.Helper()
+	s, err := connect(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.transport.CloseIdleConnections)
+	return s
+}
+
+// create makes a model of a GGUF file. Without a template Ollama looks for the file's own. One thread computes it: two
+// that wait for each other are many times slower on a busy machine.
+func (p *process) create(t *testing.T, name string, gguf io.ReadSeeker, template string) {
+	t.Helper()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, gguf); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gguf.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	digest := fmt.Sprintf("sha256:%x", hash.Sum(nil))
+	c := mustConnect(t, p.address).exchange().client()
+	if err := c.CreateBlob(t.Context(), digest, gguf); err != nil {
+		t.Fatal(err)
+	}
+	req := &api.CreateRequest{Model: name, Files: map[string]string{name + ".gguf": digest}, Template: template,
+		Parameters: map[string]any{"num_thread": 1}}
+	if err := c.Create(t.Context(), req, func(api.ProgressResponse) error { return nil }); err != nil {
+		t.Fatalf("creating %s: %v", name, err)
+	}
+}
+
+const tinyTemplate = "{{ range .Messages }}[{{ .Role }}] {{ .Content }}\n{{ end }}[assistant] "
+
+// createFile is create for the file that an environment variable names; it skips the test if none does.
+func (p *process) createFile(t *testing.T, name, variable string) {
+	t.Helper()
+	path := os.Getenv(variable)
+	if path == "" {
+		t.Skipf("%s does not name a model file", variable)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p.create(t, name, f, "")
+}
+
+func (p *process) open(t *testing.T, o Options) *Engine {
+	t.Helper()
+	o.Address, o.Log = p.address, t.Logf
+	e, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func question(text string, tokens int) *backend.GenerateRequest {
+	return &backend.GenerateRequest{
+		Messages:  []backend.Message{{Role: backend.User, Text: text}},
+		MaxTokens: tokens,
+	}
+}
+
+func TestServerConformance(t *testing.T) {
+	h := newHome(t)
+	check := func(name string, parallel int, make func(*testing.T, *process)) {
+		t.Run(name, func(t *testing.T) {
+			p := h.start(t, "", parallel)
+			make(t, p)
+			backendtest.Run(t, backendtest.Config{
+				Open:  func(t *testing.T) backend.Backend { return p.open(t, Options{Model: "model", Slots: parallel}) },
+				Loose: true, // what the server computes beside a prompt, or before it, moves the last bits
+			})
+		})
+	}
+	tiny := func(t *testing.T, p *process) { p.create(t, "model", bytes.NewReader(writeTiny(t)), tinyTemplate) }
+	check("Tiny", 1, tiny)
+	check("TinyParallel", 4, tiny)
+	check("Judge", 1, func(t *testing.T, p *process) { p.createFile(t, "model", "ASSAY_TEST_JUDGE") })
+	check("Embed", 1, func(t *testing.T, p *process) { p.createFile(t, "model", "ASSAY_TEST_EMBED") })
+}
+
+// TestServerParallel checks that the requests served at once are counted right.
+func TestServerParallel(t *testing.T) {
+	h := newHome(t)
+	for _, want := range []int{1, 2, 4, 8} {
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			p := h.start(t, "", want)
+			p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+			start := time.Now()
+			e := p.open(t, Options{Model: "tiny", Context: 1024})
+			t.Logf("opened in %v", time.Since(start))
+			got, hint := e.Parallel()
+			if got != want || e.Info().Slots != want {
+				t.Errorf("a server of %d at once was measured at %d, %d slots", want, got, e.Info().Slots)
+			}
+			if strings.Contains(hint, "OLLAMA_NUM_PARALLEL") != (want <= 2) {
+				t.Errorf("hint for %d at once: %q", want, hint)
+			}
+		})
+	}
+}
+
+// TestServerContext goes to the edges of the context, where Ollama left alone would cut or shift.
+func TestServerContext(t *testing.T) {
+	h := newHome(t)
+	p := h.start(t, "", 1)
+	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+	const context = 256
+	e := p.open(t, Options{Model: "tiny:latest", Context: context, Slots: 1})
+	if i := e.Info(); i.Context != context || i.Model != "tiny:latest" || i.Ops != backend.CanGenerate|backend.CanConstrain {
+		t.Errorf("Info is %+v", i)
+	}
+	g, err := e.Generate(t.Context(), question("abc", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	room := context - g.PromptTokens
+	if g, err := e.Generate(t.Context(), question("abc", room)); err != nil || g.Stop == backend.StopLength && g.OutputTokens > room {
+		t.Errorf("a reply that just fits: %+v, %v", g, err)
+	}
+	tooLong := &backend.TooLongError{}
+	if _, err := e.Generate(t.Context(), question("abc", room+1)); !errors.As(err, &tooLong) || tooLong.Tokens != context+1 {
+		t.Errorf("a reply that may be one token too long: %v", err)
+	}
+	// Ollama takes a prompt as long as the context, although nothing can come after it.
+	for n := room - 1; n <= room+1; n++ {
+		_, err := e.Generate(t.Context(), question("abc"+strings.Repeat("d", n), 1))
+		if fits := n < room; fits != (err == nil) || !fits && !errors.Is(err, backend.ErrPromptTooLong) {
+			t.Errorf("a prompt that leaves room for %d tokens: %v", room-n, err)
+		}
+	}
+	if _, err := Open(t.Context(), Options{Address: p.address, Model: "tiny", Context: 8193}); err == nil {
+		t.Error("a context larger than the model's was accepted")
+	}
+}
+
+// TestServerRepeats has the model say one thing for ever: Ollama breaks that off without a word.
+func TestServerRepeats(t *testing.T) {
+	h := newHome(t)
+	p := h.start(t, "", 1)
+	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+	e := p.open(t, Options{Model: "tiny", Slots: 1})
+	req := question("abc", 200)
+	req.Schema = json.RawMessage(`{"type":"string","pattern":"^a{150}$"}`)
+	g, err := e.Generate(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Stop != backend.StopLength || g.OutputTokens < repeats || g.OutputTokens > 100 || !strings.HasPrefix(g.Text, `"aaaaaaaaaa`) {
+		t.Errorf("a reply that repeats itself: %+v", *g)
+	}
+}
+
+// TestServerKilled kills the server in the middle of a reply and starts it again.
+func TestServerKilled(t *testing.T) {
+	h := newHome(t)
+	p := h.start(t, "", 2)
+	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+	e := p.open(t, Options{Model: "tiny", Slots: 2})
+	want, err := e.Generate(t.Context(), question("abc", 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls sync.WaitGroup
+	begun := make(chan struct{})
+	for i := range 4 {
+		calls.Go(func() {
+			for n := 0; ; n++ {
+				req := question(fmt.Sprint(i, n), 300)
+				req.Sampling = backend.Sampling{Temperature: 1, Seed: uint64(n)}
+				if _, err := e.Generate(t.Context(), req); err != nil {
+					if !errors.Is(err, backend.ErrUnavailable) {
+						t.Errorf("the server was killed: %v", err)
+					}
+					return
+				}
+				if i == 0 && n == 0 {
+					close(begun)
+				}
+			}
+		})
+	}
+	<-begun
+	p.stop(os.Kill)
+	calls.Wait()
+	if _, err := e.Generate(t.Context(), question("abc", 8)); !errors.Is(err, backend.ErrUnavailable) {
+		t.Errorf("the server is away: %v", err)
+	}
+	if _, err := Open(t.Context(), Options{Address: p.address, Model: "tiny"}); !errors.Is(err, backend.ErrUnavailable) {
+		t.Errorf("Open while the server is away: %v", err)
+	}
+
+	p = h.start(t, p.address, 2)
+	if g, err := e.Generate(t.Context(), question("abc", 8)); err != nil || g.PromptTokens != want.PromptTokens {
+		t.Errorf("after the server came back: %+v, %v; before %+v", g, err, *want)
+	}
+}
+
+// TestServerReplaced gives the model's name to another one while an engine uses it.
+func TestServerReplaced(t *testing.T) {
+	h := newHome(t)
+	p := h.start(t, "", 1)
+	gguf := writeTiny(t)
+	p.create(t, "tiny", bytes.NewReader(gguf), tinyTemplate)
+	e := p.open(t, Options{Model: "tiny", Slots: 1})
+	p.create(t, "tiny", bytes.NewReader(gguf), tinyTemplate+" ")
+	e.doubtful.Store(true) // as if the last look had been long ago
+	_, err := e.Generate(t.Context(), question("abc", 8))
+	if err == nil || !strings.Contains(err.Error(), "was replaced") || errors.Is(err, backend.ErrUnavailable) {
+		t.Errorf("the model was replaced: %v", err)
+	}
+	if err := mustConnect(t, p.address).exchange().client().Delete(t.Context(), &api.DeleteRequest{Model: "tiny"}); err != nil {
+		t.Fatal(err)
+	}
+	e.doubtful.Store(true)
+	_, err = e.Generate(t.Context(), question("abc", 8))
+	if err == nil || !strings.Contains(err.Error(), "ollama pull tiny") {
+		t.Errorf("the model was deleted: %v", err)
+	}
+}
+
+// TestServerFreed checks that a call that is given up frees the server at once: one that serves a single request at a
+// time answers the next one long before the first would have ended.
+func TestServerFreed(t *testing.T) {
+	h := newHome(t)
+	p := h.start(t, "", 1)
+	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+	e := p.open(t, Options{Model: "tiny", Slots: 1})
+	long := question("abc", 2000)
+	long.Sampling = backend.Sampling{Temperature: 2}
+	start := time.Now()
+	if _, err := e.Generate(t.Context(), long); err != nil {
+		t.Fatal(err)
+	}
+	whole := time.Since(start)
+
+	ctx, cancel := context.WithTimeout(t.Context(), whole/10)
+	defer cancel()
+	start = time.Now()
+	if _, err := e.Generate(ctx, long); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("given up after %v of %v: %v", whole/10, whole, err)
+	}
+	if _, err := e.Generate(t.Context(), question("abc", 2)); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > whole/2 {
+		t.Errorf("a call given up after %v of %v kept the server busy: the next one was done after %v", whole/10, whole, took)
+	}
+}
+
+func TestServerModels(t *testing.T) {
+	h := newHome(t)
+	p := h.start(t, "", 1)
+	if list, err := Models(t.Context(), p.address); err != nil || list == nil || len(list) != 0 {
+		t.Errorf("an empty server has %v, %v", list, err)
+	}
+	_, err := Open(t.Context(), Options{Address: p.address, Model: "tiny"})
+	if err == nil || !strings.Contains(err.Error(), `run "ollama pull tiny"`) {
+		t.Errorf("no model at all: %v", err)
+	}
+	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+	list, err := Models(t.Context(), p.address)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("a server with one model has %v, %v", list, err)
+	}
+	m := list[0]
+	if m.Name != "tiny:latest" || !digestForm.MatchString(m.Digest) || m.Size < 1e5 || m.Context != 8192 ||
+		m.Ops != backend.CanGenerate|backend.CanConstrain || m.Quantization != "F32" && m.Quantization == "" {
+		t.Errorf("the model is %+v", m)
+	}
+	_, err = Open(t.Context(), Options{Address: p.address, Model: "mini:7b"})
+	if err == nil || !strings.Contains(err.Error(), `run "ollama pull mini:7b", or use one of tiny:latest`) {
+		t.Errorf("another model: %v", err)
+	}
+}
