@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/cache"
+	"github.com/assay-eval/assay/backend/llama"
+	"github.com/assay-eval/assay/backend/ollama"
+	"github.com/assay-eval/assay/models"
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/disk"
+	"github.com/shirou/gopsutil/v4/mem"
+)
+
+const doctorHelp = `
+Usage: assay doctor
+
+Checks what Assay needs on this machine (the llama.cpp libraries, models with their templates, context
+sizes and memory, the answer cache, an Ollama server if there is one) and says what to mend. Exits with 1
+if neither engine can score anything.
+`
+
+// A finding of the doctor: how a thing stands, and what to do about it if that is not well.
+type check struct {
+	Thing  string `json:"thing"`
+	Status status `json:"status"`
+	Is     string `json:"is"`
+	Mend   string `json:"mend,omitempty"`
+}
+
+type status string
+
+const (
+	good status = "ok"
+	fair status = "note"
+	bad  status = "bad"
+)
+
+// A doctor collects findings.
+type doctor struct {
+	checks []check
+	home   string
+	ready  bool // one engine has what it takes to judge
+}
+
+func (d *doctor) say(thing string, st status, mend, format string, args ...any) {
+	d.checks = append(d.checks, check{thing, st, fmt.Sprintf(format, args...), mend})
+}
+
+func doctorCommand(ctx context.Context, s *std, args []string) error {
+	f := s.flags("doctor", doctorHelp)
+	address := f.String("address", "", "the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
+	format := f.String("format", "table", "table or json")
+	if err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	if *format != "table" && *format != "json" {
+		return usagef("unknown format %q: table or json", *format)
+	}
+	home, err := models.Home()
+	if err != nil {
+		return err
+	}
+	d := &doctor{home: home}
+	d.machine()
+	d.folder()
+	library := d.library()
+	judges := d.models()
+	d.cache(s)
+	servers := d.ollama(ctx, *address)
+	d.ready = library && judges || servers
+	if *format == "json" {
+		if err := s.json(map[string]any{"checks": d.checks, "ready": d.ready}); err != nil {
+			return err
+		}
+	} else {
+		d.print(s)
+	}
+	if !d.ready {
+		return errors.New("neither engine is ready to judge: mend the above, or run make demo")
+	}
+	return nil
+}
+
+func (d *doctor) print(s *std) {
+	sign := map[status]string{good: "ok  ", fair: "note", bad: "BAD "}
+	for _, c := range d.checks {
+		fmt.Fprintf(s.out, "%s  %-14s %s\n", sign[c.Status], c.Thing, printable(c.Is))
+		if c.Mend != "" {
+			fmt.Fprintf(s.out, "                      > %s\n", printable(c.Mend))
+		}
+	}
+}
+
+// machine describes the processor and the memory.
+func (d *doctor) machine() {
+	cores, err := cpu.Counts(false)
+	if err != nil || cores == 0 {
+		cores = runtime.NumCPU()
+	}
+	memory := "memory unknown"
+	if vm, err := mem.VirtualMemory(); err == nil {
+		memory = fmt.Sprintf("%s of memory, %s free", size(int64(vm.Total)), size(int64(vm.Available)))
+	}
+	d.say("machine", good, "", "%s/%s, %d cores, %s", runtime.GOOS, runtime.GOARCH, cores, memory)
+}
+
+// folder checks that the home folder can be written and has room.
+func (d *doctor) folder() {
+	err := os.MkdirAll(d.home, 0o777)
+	var f *os.File
+	if err == nil {
+		f, err = os.CreateTemp(d.home, ".doctor-*")
+	}
+	if err != nil {
+		d.say("folder", bad, "make it writable, or set ASSAY_HOME to a folder that is", "%v", err)
+		return
+	}
+	f.Close()
+	os.Remove(f.Name())
+	usage, err := disk.Usage(d.home)
+	switch {
+	case err != nil:
+		d.say("folder", good, "", "%s", d.home)
+	case usage.Free < 2e9:
+		d.say("folder", fair, "a model takes 0.5 GB and more: make room", "%s, only %s free", d.home, size(int64(usage.Free)))
+	default:
+		d.say("folder", good, "", "%s, %s free", d.home, size(int64(usage.Free)))
+	}
+}
+
+// library checks that llama.cpp is there and loads.
+func (d *doctor) library() bool {
+	const mend = "make demo installs it; assay models engine --install FILE installs an archive that you have"
+	e, err := models.FindEngine(d.home)
+	if err != nil {
+		d.say("llama.cpp", bad, mend, "%v", err)
+		return false
+	}
+	lib, err := llama.Load(e.Dir)
+	if err != nil {
+		d.say("llama.cpp", bad, mend, "%v", err)
+		return false
+	}
+	on := "the processor only"
+	if len(lib.Devices) > 0 {
+		on = strings.Join(lib.Devices, ", ")
+	}
+	d.say("llama.cpp", good, "", "%v on %s, from %s", lib, on, e.Dir)
+	return true
+}
+
+// models checks every installed model and reports whether there is a judge.
+func (d *doctor) models() (judge bool) {
+	list, err := models.List(d.home)
+	if err != nil {
+		d.say("models", bad, "", "%v", err)
+		return false
+	}
+	if len(list) == 0 {
+		d.say("models", bad, "make demo fetches two small ones; assay models import --name NAME FILE adds a GGUF file", "none")
+		return false
+	}
+	for _, m := range list {
+		info, err := models.Check(m.Path)
+		if err != nil {
+			d.say(m.Name, bad, "", "%v", err)
+			continue
+		}
+		judge = d.model(m, info) || judge
+	}
+	return judge
+}
+
+// model checks one model and reports whether it can judge here.
+func (d *doctor) model(m models.Model, info *models.Info) (judge bool) {
+	kind := modelKind(info)
+	what := fmt.Sprintf("%s, %s %s, %s, context %d", kind, info.Architecture, info.Quantisation, size(info.Size), info.Context)
+	vm, err := mem.VirtualMemory()
+	switch {
+	case m.Err != nil:
+		d.say(m.Name, fair, "import it again", "%s; its record cannot be read: %v", what, m.Err)
+	case err == nil && uint64(info.Size) > vm.Available:
+		d.say(m.Name, bad, "close other programs, or use a smaller model or quantisation", "%s: more than the free memory", what)
+		return false
+	case kind == "judge" && info.Template == "":
+		d.say(m.Name, fair, "take the chat or instruct variant of the model", "%s; it has no chat template", what)
+	case kind == "judge" && slow(info.Quantisation):
+		d.say(m.Name, fair, fmt.Sprintf("assay models tune %s --type q4_0", m.Name), "%s: slow on a processor", what)
+	default:
+		d.say(m.Name, good, "", "%s", what)
+	}
+	return kind == "judge"
+}
+
+// slow reports whether weights of a type are slow to compute with on a processor: the 1- to 3-bit
+// "i" types look every weight up in a table.
+func slow(quantisation string) bool {
+	return strings.HasPrefix(quantisation, "IQ1") || strings.HasPrefix(quantisation, "IQ2") || strings.HasPrefix(quantisation, "IQ3")
+}
+
+// cache checks the answer cache.
+func (d *doctor) cache(s *std) {
+	path := filepath.Join(d.home, "cache", "answers.db")
+	if _, err := os.Stat(path); err != nil {
+		d.say("cache", good, "", "none yet")
+		return
+	}
+	err := withStore(s, func(store *cache.Store) error {
+		if err := store.Check(); err != nil {
+			return err
+		}
+		st, err := store.Stats()
+		if err == nil {
+			d.say("cache", good, "", "%d answers, %s, %s", st.Entries, size(st.Bytes), path)
+		}
+		return err
+	})
+	if err != nil {
+		d.say("cache", bad, "", "%v", err)
+	}
+}
+
+// ollama looks for a server and reports whether it can judge.
+func (d *doctor) ollama(ctx context.Context, address string) (judge bool) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	list, err := ollama.Models(ctx, address)
+	switch {
+	case errors.Is(err, backend.ErrUnavailable):
+		d.say("ollama", fair, "", "no server answers; that is fine unless you want --backend ollama")
+		return false
+	case err != nil:
+		d.say("ollama", bad, "", "%v", err)
+		return false
+	case len(list) == 0:
+		d.say("ollama", fair, "ollama pull MODEL", "a server without models")
+		return false
+	}
+	var names []string
+	for _, m := range list {
+		names = append(names, m.Name)
+		judge = judge || m.Ops.Has(backend.CanGenerate)
+	}
+	d.say("ollama", good, "", "a server with %s", strings.Join(names, ", "))
+	d.parallel(ctx, address, list)
+	return judge
+}
+
+// parallel finds out how many requests the server serves at once, with its smallest judge.
+func (d *doctor) parallel(ctx context.Context, address string, list []ollama.Model) {
+	var small *ollama.Model
+	for i, m := range list {
+		if m.Ops.Has(backend.CanGenerate) && m.Remote == "" && (small == nil || m.Size < small.Size) {
+			small = &list[i]
+		}
+	}
+	if small == nil {
+		return
+	}
+	e, err := ollama.Open(ctx, ollama.Options{Address: address, Model: small.Name})
+	if err != nil {
+		d.say("ollama", fair, "", "%s does not answer: %v", small.Name, err)
+		return
+	}
+	defer e.Close()
+	served, hint := e.Parallel()
+	st := good
+	if hint != "" {
+		st = fair
+	}
+	d.say("ollama", st, hint, "serves %d at once, context %d", served, e.Info().Context)
+}

@@ -1,0 +1,105 @@
+// Assay scores RAG and LLM outputs with models that run on this machine.
+//
+//	assay run --data qa.jsonl --metrics faithfulness,answer_relevance -o results
+//
+// See assay --help and the README.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+// version is set by the build: -ldflags "-X main.version=v0.1.0".
+var version = "devel"
+
+const usage = `Assay scores RAG and LLM outputs with models that run on this machine.
+
+Usage: assay COMMAND [flags]
+
+Score
+  run        score a dataset: answers with their evidence go to a run folder
+  report     summarise a run: means with intervals, failures, thresholds
+  show       show one row, or one model answer, behind a score
+
+Look
+  metrics    list the metrics, or explain one
+  models     list, inspect, import, verify and tune models and engines
+  cache      size and contents of the answer cache; prune, export, import
+  doctor     check this machine: libraries, models, memory, Ollama, cache
+
+Start here:
+  assay doctor
+  assay run --data examples/qa.jsonl --metrics faithfulness -o results
+
+Each command explains itself: assay COMMAND --help.
+Exit status: 0 ok, 1 failed, 2 wrong usage or input, 3 a threshold or failure limit was crossed,
+130 interrupted.
+`
+
+func main() { os.Exit(Main(os.Args[1:])) }
+
+// Main runs one command and returns its exit status.
+func Main(args []string) int {
+	std := standard()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once: nothing finished is lost
+	return std.exit(ctx, command(ctx, std, args))
+}
+
+func command(ctx context.Context, std *std, args []string) error {
+	name := ""
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	switch name {
+	case "run":
+		return runCommand(ctx, std, args)
+	case "report":
+		return reportCommand(std, args)
+	case "show":
+		return showCommand(std, args)
+	case "metrics":
+		return metricsCommand(std, args)
+	case "models":
+		return modelsCommand(ctx, std, args)
+	case "cache":
+		return cacheCommand(std, args)
+	case "doctor":
+		return doctorCommand(ctx, std, args)
+	case "version", "--version":
+		fmt.Fprintln(std.out, "assay", buildVersion())
+		return nil
+	case "help", "-h", "--help":
+		if len(args) > 0 {
+			return command(ctx, std, []string{args[0], "--help"})
+		}
+		fmt.Fprint(std.out, usage)
+		return nil
+	case "":
+		fmt.Fprint(std.err, usage)
+		return usageError{errors.New("which command?")}
+	}
+	return usagef("unknown command %q: assay --help lists them", name)
+}
+
+// buildVersion is the version that the build was given, or the commit it was built from.
+func buildVersion() string {
+	if version != "devel" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				return version + " " + s.Value[:12]
+			}
+		}
+	}
+	return version
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"assay": main})
+}
+
+// TestScripts runs testdata/script over the real program, with a scripted Ollama server as its backend:
+// what is tested is the program, and no model is needed. The tests in real_test.go use real models.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			server := newWordServer()
+			env.Defer(server.Close)
+			env.Setenv("OLLAMA_HOST", server.URL)
+			env.Setenv("ASSAY_HOME", env.WorkDir+"/home")
+			env.Setenv("ASSAY_LLAMA_LIB", "")
+			example, err := os.ReadFile("../../examples/qa.jsonl")
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(env.WorkDir+"/qa.jsonl", example, 0o666)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"lines":     scriptLines,
+			"waitlines": scriptWaitLines,
+		},
+	})
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/assay-eval/assay/internal/report"
+)
+
+const reportHelp = `
+Usage: assay report DIR... [--format FORMAT] [--fail-under METRIC=VALUE]
+
+Summarises runs from their folders: for each metric the mean with its 95% interval, how many samples were
+scored, failed and were not applicable, and what a reader should know.
+
+  assay report results
+  assay report results --format html -o report.html
+  assay report results --fail-under faithfulness=0.8     exits with 3 if the mean is lower
+`
+
+func reportCommand(s *std, args []string) error {
+	f := s.flags("report", reportHelp)
+	format := f.String("format", "table", strings.Join(report.Formats(), ", "))
+	output := f.StringP("output", "o", "", "write to `FILE` instead of standard output")
+	under := f.StringArray("fail-under", nil, "`METRIC=VALUE`: exit with 3 if the mean is worse; repeatable")
+	if err := parse(f, args, 1, -1); err != nil {
+		return err
+	}
+	if err := report.CheckFormat(*format); err != nil {
+		return usageError{err}
+	}
+	var thresholds []report.Threshold
+	for _, text := range *under {
+		t, err := report.ParseThreshold(text)
+		if err != nil {
+			return usageError{err}
+		}
+		thresholds = append(thresholds, t)
+	}
+	var reports []*report.Report
+	var verdicts []report.Verdict
+	for _, dir := range f.Args() {
+		r, err := report.Load(dir)
+		if err != nil {
+			return err
+		}
+		vs, err := r.Judge(thresholds)
+		if err != nil {
+			return usageError{err}
+		}
+		reports, verdicts = append(reports, r), append(verdicts, vs...)
+	}
+	err := s.output(*output, func(w io.Writer) error {
+		return report.Write(w, reports, report.Options{
+			Format: *format, Color: s.outTerm && *output == "", Verdicts: verdicts,
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return failed(verdicts)
+}
+
+// failed reports the thresholds that were missed.
+func failed(verdicts []report.Verdict) error {
+	var errs []error
+	for _, v := range verdicts {
+		if !v.Passed {
+			errs = append(errs, fmt.Errorf("%s: %s: %s", v.Run, v.Metric, v.Why))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return thresholdError{errors.Join(errs...)}
+}

@@ -1,0 +1,396 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/dataset"
+	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/metrics"
+)
+
+const runHelp = `
+Usage: assay run --data FILE [--metrics LIST] [-o DIR] [flags]
+
+Scores every row of a dataset with every metric. The folder DIR receives run.json (what was run) and
+results.jsonl (one result a line: a score with its evidence, or an error); the summary goes to
+standard output.
+
+The dataset is JSONL, JSON, CSV or TSV, also compressed (.gz, .zst), or - for standard input. The
+columns that Ragas, DeepEval, promptfoo, unitxt and others use are known by their names; --map names others:
+
+  assay run --data qa.jsonl --metrics faithfulness,answer_relevance -o results
+  assay run --data prod.csv --map question=prompt --map answer=output -o results
+  assay run --data qa.jsonl --backend ollama --model llama3.2 --embed-model all-minilm -o results
+
+An interrupted run goes on where it was when the same command is given again. Answers are kept in a
+cache, so nothing is asked twice.
+`
+
+// A runOptions holds the flags of assay run.
+type runOptions struct {
+	data        string
+	metrics     []string
+	preset      string
+	stack       stackOptions
+	prompts     string
+	output      string
+	overwrite   bool
+	limit       int
+	mapping     map[string]string
+	skipBad     bool
+	seed        uint64
+	maxFailures string
+	format      string
+}
+
+func runCommand(ctx context.Context, s *std, args []string) error {
+	var o runOptions
+	f := s.flags("run", runHelp)
+	f.StringVarP(&o.data, "data", "d", "", "the dataset `FILE` (- for standard input)")
+	f.StringSliceVarP(&o.metrics, "metrics", "m", nil, "metrics, comma separated: assay metrics lists them")
+	f.StringVar(&o.preset, "preset", "", "a named list of metrics (default ragas-paper, without --metrics)")
+	o.stack.add(f)
+	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
+	f.StringVarP(&o.output, "output", "o", "", "the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
+	f.BoolVar(&o.overwrite, "overwrite", false, "discard another run that the folder holds")
+	f.IntVar(&o.limit, "limit", 0, "score only the first `N` rows")
+	f.StringToStringVar(&o.mapping, "map", nil, "name a column: `FIELD=COLUMN`, repeatable")
+	f.BoolVar(&o.skipBad, "skip-bad-rows", false, "leave out rows that cannot be read, and count them")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
+	f.StringVar(&o.maxFailures, "max-failures", "", "exit with 3 if more results fail than this count or `SHARE` (10, 5%)")
+	f.StringVar(&o.format, "format", "table", "how the summary is printed: "+strings.Join(report.Formats(), ", "))
+	if err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	if o.data == "" {
+		return usageError{withHint(errors.New("no dataset"), "assay run --data FILE; assay run --help explains the rest")}
+	}
+	return o.run(ctx, s)
+}
+
+func (o *runOptions) run(ctx context.Context, s *std) error {
+	plan, err := o.plan(ctx)
+	if err != nil {
+		return err
+	}
+	defer plan.data.Close()
+	st, err := openStack(ctx, s, &o.stack, needsOf(plan.metrics))
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	if err := metrics.Check(plan.metrics, info(st.judge), info(st.embed), plan.fields()); err != nil {
+		return usageError{err}
+	}
+	m := o.manifest(plan, st)
+	dir := o.output
+	if dir == "" {
+		dir = defaultDir(o.data, m.Config)
+	}
+	w, err := report.Create(dir, m, o.overwrite)
+	if err != nil {
+		return err
+	}
+	s.announce(plan, st, w.Kept())
+	err = o.score(ctx, s, plan, st, w)
+	if err != nil {
+		s.note("what is done is kept in %s: the same command goes on from there", dir)
+		return err
+	}
+	return o.conclude(s, plan, dir)
+}
+
+// A plan is a run whose input was checked.
+type plan struct {
+	metrics  []metrics.Metric
+	prompts  metrics.Prompts
+	data     *dataset.Reader
+	failures failureLimit
+}
+
+// plan checks everything that can be checked before a model is loaded.
+func (o *runOptions) plan(ctx context.Context) (*plan, error) {
+	if err := report.CheckFormat(o.format); err != nil {
+		return nil, usageError{err}
+	}
+	var p plan
+	var err error
+	if p.metrics, err = o.selectMetrics(); err != nil {
+		return nil, usageError{err}
+	}
+	if p.prompts, err = loadPrompts(o.prompts); err != nil {
+		return nil, usageError{err}
+	}
+	if p.failures, err = parseFailureLimit(o.maxFailures); err != nil {
+		return nil, usageError{err}
+	}
+	if o.limit < 0 {
+		return nil, usagef("--limit is %d: it takes a positive number of rows", o.limit)
+	}
+	p.data, err = dataset.Open(ctx, o.data, dataset.Options{Map: o.mapping, Limit: o.limit})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if err := o.checkData(&p); err != nil {
+		p.data.Close()
+		return nil, usageError{err}
+	}
+	return &p, nil
+}
+
+func (o *runOptions) selectMetrics() ([]metrics.Metric, error) {
+	switch {
+	case o.preset != "" && len(o.metrics) > 0:
+		return nil, errors.New("--metrics and --preset exclude each other")
+	case len(o.metrics) > 0:
+		return metrics.Select(o.metrics)
+	case o.preset == "":
+		return metrics.Preset("ragas-paper")
+	}
+	return metrics.Preset(o.preset)
+}
+
+func loadPrompts(dir string) (metrics.Prompts, error) {
+	if dir == "" {
+		return metrics.Prompts{}, nil
+	}
+	p, err := metrics.LoadPrompts(os.DirFS(dir))
+	if err != nil {
+		return metrics.Prompts{}, fmt.Errorf("--prompts %s: %w", dir, err)
+	}
+	return p, nil
+}
+
+// checkData refuses a dataset with bad rows, unless they may be skipped, and one that lacks a column.
+func (o *runOptions) checkData(p *plan) error {
+	sum := p.data.Summary()
+	if sum.Bad > 0 && !o.skipBad {
+		const most = 3
+		var errs []error
+		for _, e := range sum.Errors[:min(most, len(sum.Errors))] {
+			errs = append(errs, e)
+		}
+		if sum.Bad > most {
+			errs = append(errs, fmt.Errorf("and %d more bad rows", sum.Bad-most))
+		}
+		return withHint(errors.Join(errs...), "mend the file, or leave such rows out with --skip-bad-rows")
+	}
+	if sum.Rows == 0 {
+		return fmt.Errorf("%s: no rows to score", sum.Name)
+	}
+	var want metrics.Field
+	for _, m := range p.metrics {
+		want |= m.Needs
+	}
+	return sum.Need(want)
+}
+
+// fields are those that some row of the dataset fills.
+func (p *plan) fields() metrics.Field {
+	var f metrics.Field
+	for field, n := range p.data.Summary().Filled {
+		if n > 0 {
+			f |= field
+		}
+	}
+	return f
+}
+
+func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
+	sum := p.data.Summary()
+	m := report.Manifest{Tool: "assay " + buildVersion(), Started: report.Now()}
+	m.Config = report.Config{
+		Dataset:  report.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping},
+		Judge:    model(st.judge),
+		Embedder: model(st.embed),
+		Seed:     o.seed,
+	}
+	seen := map[string]bool{}
+	for _, metric := range p.metrics {
+		m.Config.Metrics = append(m.Config.Metrics, report.Metric{
+			Name: metric.Name, Doc: metric.Doc, Source: metric.Source,
+			Min: metric.Min, Max: metric.Max, LowerIsBetter: metric.LowerIsBetter,
+		})
+		for _, name := range metric.Prompts {
+			if prompt, ok := p.prompts.Lookup(name); ok && !seen[name] {
+				seen[name] = true
+				m.Config.Prompts = append(m.Config.Prompts, report.Prompt{Name: prompt.Name, Version: prompt.Version, Digest: prompt.Digest})
+			}
+		}
+	}
+	return m
+}
+
+// defaultDir is the run folder when none is named: the same for the same run.
+func defaultDir(data string, c report.Config) string {
+	name := filepath.Base(data)
+	if i := strings.IndexByte(name, '.'); i > 0 {
+		name = name[:i]
+	}
+	if data == "-" {
+		name = "stdin"
+	}
+	return filepath.Join("assay-runs", name+"-"+c.ID())
+}
+
+// announce says what is about to happen.
+func (s *std) announce(p *plan, st *stack, kept int) {
+	var names []string
+	for _, m := range p.metrics {
+		names = append(names, m.Name)
+	}
+	s.note("%d samples, %s", p.data.Summary().Rows, strings.Join(names, ", "))
+	if st.judge != nil {
+		s.note("judge: %s", describe(st.judge.Info()))
+	}
+	if st.embed != nil {
+		s.note("embeddings: %s", describe(st.embed.Info()))
+	}
+	if kept > 0 {
+		s.note("going on after the %d samples of an earlier attempt", kept)
+	}
+}
+
+// grace is how long answers in flight may take once the user has interrupted the run.
+const grace = 5 * time.Second
+
+// score scores the samples that w does not have yet, and closes w.
+func (o *runOptions) score(ctx context.Context, s *std, p *plan, st *stack, w *report.Writer) (err error) {
+	meter := newMeter(s, p.data.Summary().Rows, w.Kept())
+	defer func() {
+		meter.stop()
+		err = errors.Join(err, w.Close(st.calls(), err == nil))
+	}()
+	stop := context.AfterFunc(ctx, func() {
+		s.note("interrupted: waiting up to %v for the answers in flight", grace)
+	})
+	defer stop()
+
+	last := p.metrics[len(p.metrics)-1].Name
+	emit := func(r metrics.Result) error {
+		if err := w.Write(r); err != nil {
+			return err
+		}
+		if r.Metric == last {
+			meter.sample()
+		}
+		return nil
+	}
+	models := metrics.Models{Judge: st.judge, Embedder: st.embed, Prompts: p.prompts, Seed: o.seed}
+	return metrics.Run(ctx, o.samples(ctx, p, w.Kept()), p.metrics, models, metrics.Options{Grace: grace}, emit)
+}
+
+// samples yields the samples after the first skip, without the bad rows.
+func (o *runOptions) samples(ctx context.Context, p *plan, skip int) iter.Seq2[*metrics.Sample, error] {
+	return func(yield func(*metrics.Sample, error) bool) {
+		for sample, err := range p.data.Samples(ctx) {
+			if errors.As(err, new(*dataset.RowError)) {
+				continue // counted, and allowed, before the run began
+			}
+			if err == nil && skip > 0 {
+				skip--
+				continue
+			}
+			if !yield(sample, err) {
+				return
+			}
+		}
+	}
+}
+
+// conclude prints the summary and says whether the run was good enough.
+func (o *runOptions) conclude(s *std, p *plan, dir string) error {
+	r, err := report.Load(dir)
+	if err != nil {
+		return err
+	}
+	if err := report.Write(s.out, []*report.Report{r}, report.Options{Format: o.format, Color: s.outTerm}); err != nil {
+		return err
+	}
+	scores, failed := 0, 0
+	for _, m := range r.Metrics {
+		scores += m.N
+		failed += m.Failed
+	}
+	calls := r.Manifest.Calls
+	s.note("%d answers from the model, %d from the cache, in %s", calls.Computed, calls.Cached,
+		duration(time.Duration(r.Manifest.Seconds*float64(time.Second))))
+	s.note("results in %s; next: assay report %s --format html > report.html", dir, dir)
+	if scores == 0 && failed > 0 {
+		return fmt.Errorf("nothing could be scored: %s says why, row by row", filepath.Join(dir, "results.jsonl"))
+	}
+	if p.failures.crossed(failed, scores+failed) {
+		return thresholdError{fmt.Errorf("%d of %d results failed, more than --max-failures %s", failed, scores+failed, o.maxFailures)}
+	}
+	return nil
+}
+
+// A failureLimit is how many results may fail: a count, or a share of them; the zero value sets none.
+type failureLimit struct {
+	set   bool
+	count int
+	share float64 // in [0, 1], if count is negative
+}
+
+func parseFailureLimit(text string) (failureLimit, error) {
+	if text == "" {
+		return failureLimit{}, nil
+	}
+	if percent, ok := strings.CutSuffix(text, "%"); ok {
+		v, err := strconv.ParseFloat(percent, 64)
+		if err == nil && v >= 0 && v <= 100 {
+			return failureLimit{set: true, count: -1, share: v / 100}, nil
+		}
+	} else if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+		return failureLimit{set: true, count: n}, nil
+	}
+	return failureLimit{}, fmt.Errorf("--max-failures %q: it takes a count (10) or a share (5%%)", text)
+}
+
+// crossed reports whether failed of all results are too many.
+func (l failureLimit) crossed(failed, all int) bool {
+	switch {
+	case !l.set:
+		return false
+	case l.count >= 0:
+		return failed > l.count
+	}
+	return float64(failed) > l.share*float64(all)
+}
+
+// needsOf is the union of what metrics ask of models.
+func needsOf(ms []metrics.Metric) needs {
+	var n needs
+	for _, m := range ms {
+		n.judge |= m.JudgeOps
+		n.embed |= m.EmbedOps
+	}
+	return n
+}
+
+// info describes b, nil for none.
+func info(b backend.Backend) *backend.Info {
+	if b == nil {
+		return nil
+	}
+	i := b.Info()
+	return &i
+}
+
+// model is b as a manifest records it, nil for none.
+func model(b backend.Backend) *report.Model {
+	if b == nil {
+		return nil
+	}
+	i := b.Info()
+	return &report.Model{Engine: i.Engine, Name: i.Model, Digest: i.Digest, Context: i.Context}
+}

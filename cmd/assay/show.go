@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/cache"
+	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/metrics"
+)
+
+const showHelp = `
+Usage: assay show DIR SAMPLE [METRIC]   what lies behind the scores of one sample of a run
+       assay show KEY                   one answer of a model: what was asked, and what it said
+
+A KEY is one of those that the first form, or a results file, lists; its first digits will do.
+`
+
+func showCommand(s *std, args []string) error {
+	f := s.flags("show", showHelp)
+	if err := parse(f, args, 1, 3); err != nil {
+		return err
+	}
+	if f.NArg() == 1 {
+		return s.showAnswer(f.Arg(0))
+	}
+	run, err := report.Open(f.Arg(0))
+	if err != nil {
+		return err
+	}
+	return s.showSample(run, f.Arg(1), f.Arg(2))
+}
+
+// showSample prints the results of one sample with their findings.
+func (s *std) showSample(run *report.Run, id, metric string) error {
+	found := false
+	for r, err := range run.Results() {
+		if err != nil {
+			return err
+		}
+		if r.Sample != id {
+			if found {
+				break // a sample's results stand together
+			}
+			continue
+		}
+		found = true
+		if metric == "" || r.Metric == metric || strings.HasPrefix(r.Metric, metric+"/") {
+			s.showResult(r)
+		}
+	}
+	if !found {
+		return usagef("%s has no sample %q", run.Dir, id)
+	}
+	return nil
+}
+
+func (s *std) showResult(r metrics.Result) {
+	if r.Score == nil {
+		fmt.Fprintf(s.out, "%s  no score, %s\n  %s\n", r.Metric, r.Kind, printable(r.Error))
+	} else {
+		fmt.Fprintf(s.out, "%s  %.3f\n", r.Metric, r.Score.Value)
+		for _, f := range r.Score.Because {
+			fmt.Fprintf(s.out, "  %s\n", finding(f))
+		}
+	}
+	for _, key := range r.Calls {
+		fmt.Fprintf(s.out, "  asked: assay show %.16s\n", key)
+	}
+	fmt.Fprintln(s.out)
+}
+
+// finding puts a finding into a line: "claim, yes: The ferry runs daily. (context 1) The text says so."
+func finding(f metrics.Finding) string {
+	var b strings.Builder
+	b.WriteString(f.Kind)
+	if f.Verdict != nil {
+		b.WriteString(map[bool]string{true: ", yes", false: ", no"}[*f.Verdict])
+	}
+	if f.Value != nil {
+		fmt.Fprintf(&b, ", %.3f", *f.Value)
+	}
+	fmt.Fprintf(&b, ": %s", printable(f.Text))
+	if f.Where != "" {
+		fmt.Fprintf(&b, " (%s)", f.Where)
+	}
+	if f.Reason != "" {
+		fmt.Fprintf(&b, "\n      %s", printable(f.Reason))
+	}
+	return b.String()
+}
+
+// showAnswer prints an answer from the cache with its question.
+func (s *std) showAnswer(key string) error {
+	if _, err := os.Stat(key); err == nil {
+		return usageError{withHint(errors.New("which sample?"), "assay show %s SAMPLE", key)}
+	}
+	return withStore(s, func(store *cache.Store) error {
+		e, err := store.Entry(key)
+		if err != nil {
+			return err
+		}
+		return s.showEntry(e)
+	})
+}
+
+func (s *std) showEntry(e *cache.Entry) error {
+	fmt.Fprintf(s.out, "key      %s\nmodel    %s on %s\nweights  %s\nwritten  %s, %s\n",
+		e.Key, e.Model, e.Engine, e.Digest, e.Created.Local().Format("2006-01-02 15:04:05"), size(e.Size))
+	if e.Op == "generate" {
+		return s.showGeneration(e)
+	}
+	fmt.Fprintf(s.out, "\n--- %s\n%s\n\n--- answer\n%s\n", e.Op, printable(string(e.Request)), bounded(string(e.Answer)))
+	return nil
+}
+
+func (s *std) showGeneration(e *cache.Entry) error {
+	var req backend.GenerateRequest
+	var g backend.Generation
+	if err := errors.Join(json.Unmarshal(e.Request, &req), json.Unmarshal(e.Answer, &g)); err != nil {
+		return fmt.Errorf("the entry cannot be read: %v", err)
+	}
+	fmt.Fprintf(s.out, "asked    temperature %v, at most %d tokens, seed %d, draw %d\n",
+		req.Sampling.Temperature, req.MaxTokens, req.Sampling.Seed, req.Draw)
+	fmt.Fprintf(s.out, "tokens   %d of prompt, %d of reply, stopped by %s\n", g.PromptTokens, g.OutputTokens, g.Stop)
+	for _, m := range req.Messages {
+		fmt.Fprintf(s.out, "\n--- %s\n%s\n", m.Role, printable(m.Text))
+	}
+	fmt.Fprintf(s.out, "\n--- reply\n%s\n", printable(g.Text))
+	return nil
+}
+
+// printable replaces what could drive a terminal: text from datasets and models is not trusted.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u202e' || r == '\u2066' || r == '\u2067' || r == '\u2068' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
+
+// bounded cuts text to what a screen can show.
+func bounded(text string) string {
+	const most = 2000
+	if len(text) <= most {
+		return printable(text)
+	}
+	return fmt.Sprintf("%s ... (%s)", printable(strings.ToValidUTF8(text[:most], "")), size(int64(len(text))))
+}

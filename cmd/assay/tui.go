@@ -1,0 +1,173 @@
+package main
+
+// How Assay speaks. Results go to standard output or to the file given with -o. Everything else goes
+// to standard error with the prefix "assay:". Lines begin in lower case and end without a full stop.
+// An error says what to do next, in its own words or in a hint line below it.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// Exit statuses.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitThreshold   = 3
+	exitInterrupted = 130
+)
+
+// std is where a command reads and speaks.
+type std struct {
+	in       io.Reader
+	out, err io.Writer
+	outTerm  bool // out is a terminal: colours are welcome
+	errTerm  bool // err is a terminal: progress may be redrawn
+}
+
+func standard() *std {
+	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	return &std{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr,
+		outTerm: term.IsTerminal(int(os.Stdout.Fd())) && !plain,
+		errTerm: term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",
+	}
+}
+
+// note tells the user something that is no error.
+func (s *std) note(format string, args ...any) {
+	fmt.Fprintf(s.err, "assay: %s\n", fmt.Sprintf(format, args...))
+}
+
+// warn tells the user something that may be wrong.
+func (s *std) warn(format string, args ...any) { s.note("warning: "+format, args...) }
+
+// A usageError is the user's to mend: wrong flags, wrong input. It exits with 2.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// A thresholdError says that a run finished but crossed a limit that the user set. It exits with 3.
+type thresholdError struct{ error }
+
+// A hintError is an error with advice, printed on a line of its own.
+type hintError struct {
+	error
+	hint string
+}
+
+func (e hintError) Unwrap() error { return e.error }
+
+func withHint(err error, format string, args ...any) error {
+	return hintError{err, fmt.Sprintf(format, args...)}
+}
+
+// exit prints err, if there is one to print, and returns the exit status that it stands for.
+func (s *std) exit(ctx context.Context, err error) int {
+	var hint hintError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, pflag.ErrHelp):
+		return exitOK
+	case errors.Is(err, errInterrupted), ctx.Err() != nil && errors.Is(err, context.Canceled):
+		s.note("%v", errInterrupted)
+		return exitInterrupted
+	}
+	s.note("%v", err)
+	if errors.As(err, &hint) {
+		s.note("hint: %s", hint.hint)
+	}
+	switch {
+	case errors.As(err, new(usageError)):
+		return exitUsage
+	case errors.As(err, new(thresholdError)):
+		return exitThreshold
+	}
+	return exitFailed
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// flags makes the FlagSet of a command. help is the text before the flags in its --help.
+func (s *std) flags(name, help string) *pflag.FlagSet {
+	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	f.SortFlags = false
+	f.SetOutput(s.out)
+	f.Usage = func() {
+		fmt.Fprint(s.out, strings.TrimPrefix(help, "\n"))
+		if f.HasFlags() {
+			fmt.Fprintf(s.out, "\nFlags:\n%s", f.FlagUsagesWrapped(100))
+		}
+	}
+	return f
+}
+
+// parse parses args, which may hold between min and max words beside the flags (max < 0: any number).
+func parse(f *pflag.FlagSet, args []string, min, max int) error {
+	switch err := f.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return err
+	case err != nil:
+		return usageError{withHint(err, "assay %s --help explains the flags", f.Name())}
+	case f.NArg() < min:
+		return usageError{withHint(errors.New("something is missing"), "assay %s --help says what it takes", f.Name())}
+	case max >= 0 && f.NArg() > max:
+		return usageError{withHint(fmt.Errorf("unexpected %q", f.Arg(max)), "assay %s --help says what it takes", f.Name())}
+	}
+	return nil
+}
+
+// duration prints d for people: 0:07, 12:40, 3:05:10.
+func duration(d time.Duration) string {
+	s := int(d.Round(time.Second).Seconds())
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// size prints a number of bytes for people: 637 MB.
+func size(n int64) string {
+	const unit = 1000
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n), -1
+	for ; v >= unit && i < 4; i++ {
+		v /= unit
+	}
+	if v < 10 {
+		return fmt.Sprintf("%.1f %cB", v, "kMGTP"[i])
+	}
+	return fmt.Sprintf("%.0f %cB", v, "kMGTP"[i])
+}
+
+// output runs write on standard output, or on the file at path if there is one. The file takes its name
+// only when it is whole.
+func (s *std) output(path string, write func(io.Writer) error) error {
+	if path == "" || path == "-" {
+		return write(s.out)
+	}
+	part := path + ".part"
+	f, err := os.Create(part)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		os.Remove(part)
+		return err
+	}
+	return os.Rename(part, path)
+}

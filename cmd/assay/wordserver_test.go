@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/tokenize"
+	"github.com/ollama/ollama/api"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// newWordServer starts a server that speaks Ollama's protocol and answers the prompts of the three paper
+// metrics by comparing words. An answer that contains BABBLE makes it write nonsense, SLOW makes it
+// wait for a minute, or until the client gives up.
+func newWordServer() *httptest.Server {
+	mux := http.NewServeMux()
+	reply := func(pattern string, v any) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { json.NewEncoder(w).Encode(v) })
+	}
+	digest := func(c string) string { return strings.Repeat(c, 64) }
+	reply("GET /api/version", map[string]string{"version": "0.17.4"})
+	reply("GET /api/ps", api.ProcessResponse{})
+	reply("GET /api/tags", api.ListResponse{Models: []api.ListModelResponse{
+		{Name: "judge:latest", Model: "judge:latest", Digest: digest("a"), Size: 1000},
+		{Name: "embedder:latest", Model: "embedder:latest", Digest: digest("b"), Size: 1000},
+	}})
+	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, r *http.Request) {
+		var req api.ShowRequest
+		json.NewDecoder(r.Body).Decode(&req)
+		show := map[string]any{"capabilities": []string{"completion"}, "template": "{{ .Messages }}",
+			"model_info": map[string]any{
+				"general.architecture": "llama", "llama.context_length": 2048,
+				"tokenizer.ggml.tokens": []string{"</s>"}, "tokenizer.ggml.token_type": []int{3},
+			}}
+		if strings.HasPrefix(req.Model, "embedder") {
+			show["capabilities"] = []string{"embedding"}
+		}
+		json.NewEncoder(w).Encode(show)
+	})
+	mux.HandleFunc("POST /api/embed", func(w http.ResponseWriter, r *http.Request) {
+		var req struct{ Input []string }
+		json.NewDecoder(r.Body).Decode(&req)
+		res := api.EmbedResponse{Embeddings: [][]float32{}}
+		for _, text := range req.Input {
+			res.Embeddings = append(res.Embeddings, backendtest.Vector(text))
+		}
+		json.NewEncoder(w).Encode(res)
+	})
+	mux.HandleFunc("POST /api/chat", func(w http.ResponseWriter, r *http.Request) {
+		var req api.ChatRequest
+		json.NewDecoder(r.Body).Decode(&req)
+		res := api.ChatResponse{Model: req.Model, CreatedAt: time.Now(), Done: true, DoneReason: "stop"}
+		res.Message = api.Message{Role: "assistant"}
+		if n := len(req.Messages); n > 0 {
+			last := req.Messages[n-1].Content
+			if strings.Contains(last, "SLOW") {
+				select {
+				case <-r.Context().Done():
+					return
+				case <-time.After(time.Minute):
+				}
+			}
+			res.Message.Content = wordReply(req.Messages[0].Content, last)
+			res.PromptEvalCount, res.EvalCount = len(tokenize.Words(last)), len(tokenize.Words(res.Message.Content))
+		} else {
+			res.DoneReason = "load"
+		}
+		json.NewEncoder(w).Encode(res)
+	})
+	return httptest.NewServer(mux)
+}
+
+// wordReply answers a prompt, which it knows by its system message, by comparing words.
+func wordReply(system, last string) string {
+	if strings.Contains(last, "BABBLE") {
+		return "?!"
+	}
+	part := func(from, to string) string {
+		_, text, _ := strings.Cut(last, from)
+		if to != "" {
+			text, _, _ = strings.Cut(text, to)
+		}
+		return strings.TrimSpace(text)
+	}
+	var b strings.Builder
+	switch {
+	case strings.Contains(system, "short statements"):
+		for i, s := range tokenize.Sentences(part("Answer:", "")) {
+			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
+		}
+	case strings.Contains(system, "Judge each statement"):
+		for line := range strings.Lines(part("Statements:", "")) {
+			number, claim, _ := strings.Cut(strings.TrimSpace(line), ". ")
+			verdict := "No"
+			if shared(claim, part("Text:", "Statements:")) >= 0.7 {
+				verdict = "Yes"
+			}
+			fmt.Fprintf(&b, "%s. The words were compared. Verdict: %s\n", number, verdict)
+		}
+	case strings.Contains(system, "Write the question"):
+		return "Question: What is it about " + part("Answer:", "") + "?"
+	case strings.Contains(system, "Copy from the text"):
+		for _, s := range tokenize.Sentences(part("Text:", "Question:")) {
+			if shared(part("Question:", ""), s.Text) >= 0.3 {
+				fmt.Fprintf(&b, "- %s\n", s.Text)
+			}
+		}
+		if b.Len() == 0 {
+			return "Insufficient Information"
+		}
+	default:
+		return "I was not taught this prompt: " + system
+	}
+	return b.String()
+}
+
+// shared is the share of the words of a that b has.
+func shared(a, b string) float64 {
+	words, in := tokenize.Words(tokenize.Normalize(a)), tokenize.Words(tokenize.Normalize(b))
+	if len(words) == 0 {
+		return 0
+	}
+	n := 0
+	for _, w := range words {
+		if slices.Contains(in, w) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(words))
+}
+
+// scriptLines checks the number of lines of a file: lines FILE N.
+func scriptLines(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if got := bytes.Count([]byte(ts.ReadFile(args[0])), []byte("\n")); (got == want) == neg {
+		ts.Fatalf("%s has %d lines", args[0], got)
+	}
+}
+
+// scriptWaitLines waits until a file that another process writes has some lines: waitlines FILE N.
+func scriptWaitLines(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		b, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && bytes.Count(b, []byte("\n")) >= want {
+			return
+		}
+	}
+	ts.Fatalf("%s does not get %d lines", args[0], want)
+}
