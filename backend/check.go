@@ -23,9 +23,15 @@ func (r *GenerateRequest) Check() error {
 	case r.Schema != nil && !json.Valid(r.Schema):
 		return fmt.Errorf("%w: the schema is not JSON", ErrInvalid)
 	}
+	if err := CheckText(string(r.Schema)); err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
 	for _, s := range r.Stop {
 		if s == "" {
 			return fmt.Errorf("%w: a stop string is empty", ErrInvalid)
+		}
+		if err := CheckText(s); err != nil {
+			return fmt.Errorf("stop string: %w", err)
 		}
 	}
 	return checkMessages(r.Messages)

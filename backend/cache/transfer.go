@@ -74,6 +74,11 @@ func (s *Store) Export(w io.Writer) (entries int, err error) {
 		if err != nil {
 			return entries, err
 		}
+		info := backend.Info{Engine: e.Engine, Model: e.Model, Digest: e.Digest, Context: e.Context}
+		if key, err := recordKey(info, e.Op, e.Request); err != nil || key != e.Key {
+			s.damaged.Add(1) // Import would refuse it, and all that follows
+			continue
+		}
 		line := transferLine{e.Key.String(), e.Op, e.Engine, e.Model, e.Digest, e.Context, e.Created.UTC(), e.Request, e.Answer}
 		if err := enc.Encode(line); err != nil {
 			return entries, err

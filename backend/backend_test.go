@@ -1,0 +1,122 @@
+package backend
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestOps(t *testing.T) {
+	check := func(o Ops, want string) {
+		t.Helper()
+		if got := o.String(); got != want {
+			t.Errorf("Ops(%d) is %q, want %q", o, got, want)
+		}
+	}
+	check(0, "nothing")
+	check(CanGenerate, "generate")
+	check(CanRerank|CanEmbed, "embed, rerank")
+	check(CanGenerate|CanEmbed|CanScore|CanConstrain|CanRerank, "generate, embed, score, constrain, rerank")
+	if !(CanGenerate | CanEmbed).Has(CanEmbed) || CanEmbed.Has(CanEmbed|CanScore) || !CanEmbed.Has(0) {
+		t.Error("Has is wrong")
+	}
+}
+
+// TestDrawSeed checks that seeds and draws, also neighbouring ones, lead to different seeds.
+func TestDrawSeed(t *testing.T) {
+	seen := map[uint64]string{}
+	for _, seed := range []uint64{0, 1, 2, 3, 1 << 32, math.MaxUint64} {
+		for draw := range 1000 {
+			req := GenerateRequest{Sampling: Sampling{Seed: seed}, Draw: draw}
+			got, what := req.DrawSeed(), fmt.Sprintf("seed %d, draw %d", seed, draw)
+			if other, ok := seen[got]; ok {
+				t.Errorf("%s and %s both start from %d", what, other, got)
+			}
+			seen[got] = what
+			if again := req.DrawSeed(); again != got {
+				t.Errorf("%s: %d, then %d", what, got, again)
+			}
+		}
+	}
+}
+
+func TestCheckGenerate(t *testing.T) {
+	check := func(what string, ok bool, change func(*GenerateRequest)) {
+		t.Helper()
+		_, req, _ := full()
+		change(req)
+		if err := req.Check(); (err == nil) != ok || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	check("full", true, func(*GenerateRequest) {})
+	check("an empty text", true, func(r *GenerateRequest) { r.Messages[0].Text = "" })
+	check("no messages", false, func(r *GenerateRequest) { r.Messages = nil })
+	check("a role unknown", false, func(r *GenerateRequest) { r.Messages[1].Role = "tool" })
+	check("a text not UTF-8", false, func(r *GenerateRequest) { r.Messages[1].Text = "\xff" })
+	check("no tokens", false, func(r *GenerateRequest) { r.MaxTokens = 0 })
+	check("negative tokens", false, func(r *GenerateRequest) { r.MaxTokens = -1 })
+	check("a negative draw", false, func(r *GenerateRequest) { r.Draw = -1 })
+	check("temperature 0", true, func(r *GenerateRequest) { r.Sampling.Temperature = 0 })
+	check("temperature negative", false, func(r *GenerateRequest) { r.Sampling.Temperature = -0.1 })
+	check("temperature infinite", false, func(r *GenerateRequest) { r.Sampling.Temperature = math.Inf(1) })
+	check("temperature not a number", false, func(r *GenerateRequest) { r.Sampling.Temperature = math.NaN() })
+	check("top-p 1", true, func(r *GenerateRequest) { r.Sampling.TopP = 1 })
+	check("top-p above 1", false, func(r *GenerateRequest) { r.Sampling.TopP = 1.1 })
+	check("top-p not a number", false, func(r *GenerateRequest) { r.Sampling.TopP = math.NaN() })
+	check("top-k negative", false, func(r *GenerateRequest) { r.Sampling.TopK = -1 })
+	check("an empty stop string", false, func(r *GenerateRequest) { r.Stop = []string{"x", ""} })
+	check("no schema", true, func(r *GenerateRequest) { r.Schema = nil })
+	check("an empty schema", false, func(r *GenerateRequest) { r.Schema = json.RawMessage{} })
+	check("a schema that is not JSON", false, func(r *GenerateRequest) { r.Schema = json.RawMessage("{") })
+	check("a schema not UTF-8", false, func(r *GenerateRequest) { r.Schema = json.RawMessage("{\"\xff\": 1}") })
+	check("a stop string not UTF-8", false, func(r *GenerateRequest) { r.Stop = []string{"\xff"} })
+}
+
+func TestCheckScore(t *testing.T) {
+	check := func(what string, ok bool, change func(*ScoreRequest)) {
+		t.Helper()
+		_, _, req := full()
+		change(req)
+		if err := req.Check(); (err == nil) != ok || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	check("full", true, func(*ScoreRequest) {})
+	check("no messages", false, func(r *ScoreRequest) { r.Messages = nil })
+	check("no continuations", false, func(r *ScoreRequest) { r.Continuations = nil })
+	check("an empty continuation", false, func(r *ScoreRequest) { r.Continuations[1] = "" })
+	check("a continuation not UTF-8", false, func(r *ScoreRequest) { r.Continuations[1] = "\xc3" })
+}
+
+func TestCheckText(t *testing.T) {
+	for _, good := range []string{"", "a", "é🙂\x00", "\ufffd"} {
+		if err := CheckText(good); err != nil {
+			t.Errorf("CheckText(%q): %v", good, err)
+		}
+	}
+	// The replacement character itself is good, so the position of the first bad byte must pass over it.
+	if err := CheckText("\ufffdab\xc3"); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "byte 5") {
+		t.Errorf("CheckText: %v, want byte 5", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	err := fmt.Errorf("prompt claims: %w", &TooLongError{Tokens: 3000, Limit: 2048})
+	if !errors.Is(err, ErrPromptTooLong) || errors.Is(err, ErrInvalid) {
+		t.Errorf("%v is the wrong error", err)
+	}
+	if want := "prompt claims: prompt too long: needs 3000 of 2048 tokens"; err.Error() != want {
+		t.Errorf("%q, want %q", err, want)
+	}
+	if got := (&TooLongError{Limit: 2048}).Error(); strings.Contains(got, " 0 ") {
+		t.Errorf("%q shows a number that is not known", got)
+	}
+	err = Unsupported(Info{Model: "m", Engine: "e"}, CanScore)
+	if !errors.Is(err, errors.ErrUnsupported) || !strings.HasPrefix(err.Error(), "m on e cannot score") {
+		t.Errorf("Unsupported: %v", err)
+	}
+}

@@ -1,0 +1,219 @@
+package backend
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// full are requests with every field set.
+func full() (Info, *GenerateRequest, *ScoreRequest) {
+	info := Info{Engine: "engine 1.2", Model: "model", Digest: "sha256:ab", Context: 2048, Slots: 4, Ops: CanGenerate}
+	messages := []Message{{System, "Be brief."}, {User, "Why? 🙂"}}
+	generate := &GenerateRequest{
+		Messages:  messages,
+		Schema:    json.RawMessage(`{"type": "object"}`),
+		MaxTokens: 100,
+		Stop:      []string{"\n\n", "END"},
+		Sampling:  Sampling{Temperature: 0.7, TopP: 0.9, TopK: 40, Seed: 12345},
+		Draw:      2,
+	}
+	return info, generate, &ScoreRequest{Messages: messages, Continuations: []string{" yes", " no"}}
+}
+
+// TestKeyGolden fixes the bytes of keys: if they change, every cache is void, and keyVersion must change.
+func TestKeyGolden(t *testing.T) {
+	info, generate, score := full()
+	got := fmt.Sprintf("%s\ngenerate %v\ngenerate, least %v\nembed %v\nembed, empty %v\nscore %v\n",
+		keyVersion,
+		GenerateKey(info, generate),
+		GenerateKey(Info{}, &GenerateRequest{Messages: []Message{{User, "hi"}}, MaxTokens: 1}),
+		EmbedKey(info, "a text"), EmbedKey(info, ""),
+		ScoreKey(info, score))
+	path := filepath.Join("testdata", "keys.txt")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
+		t.Errorf("keys are\n%swant\n%s", got, want)
+	}
+}
+
+// TestKeyFields changes each field of Info and of the requests, found by reflection, and checks that the
+// key changes, or for the fields listed that it does not.
+func TestKeyFields(t *testing.T) {
+	info, generate, score := full()
+	same := map[string]bool{
+		"Info.Model": true, // a name that the user may change
+		"Info.Slots": true, // how many at once, which does not matter to an answer
+		"Info.Ops":   true,
+	}
+	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [3]Key {
+		return [3]Key{GenerateKey(i, g), EmbedKey(i, "text"), ScoreKey(i, s)}
+	}
+	before := keys(info, generate, score)
+	n := 0
+	changeEach(reflect.ValueOf(&info).Elem(), "Info", func(field string) {
+		n++
+		after := keys(info, generate, score)
+		for op, key := range after {
+			if (key == before[op]) != same[field] {
+				t.Errorf("%s changed, operation %d: key changed is %v, want %v", field, op, key != before[op], !same[field])
+			}
+		}
+	})
+	changeEach(reflect.ValueOf(generate).Elem(), "GenerateRequest", func(field string) {
+		n++
+		if GenerateKey(info, generate) == before[0] {
+			t.Errorf("%s changed, and the key did not", field)
+		}
+	})
+	changeEach(reflect.ValueOf(score).Elem(), "ScoreRequest", func(field string) {
+		n++
+		if ScoreKey(info, score) == before[2] {
+			t.Errorf("%s changed, and the key did not", field)
+		}
+	})
+	if EmbedKey(info, "text") == EmbedKey(info, "Text") {
+		t.Error("the text changed, and the key did not")
+	}
+	if want := 6 + 17 + 8; n < want {
+		t.Errorf("%d changes were tried, want at least %d", n, want)
+	}
+	if after := keys(info, generate, score); after != before {
+		t.Error("the changes were not taken back")
+	}
+}
+
+// changeEach changes v and what it is made of, one thing at a time, and calls changed after each.
+func changeEach(v reflect.Value, name string, changed func(name string)) {
+	old := reflect.New(v.Type()).Elem()
+	old.Set(v)
+	try := func(what string, value reflect.Value) {
+		v.Set(value)
+		changed(name + what)
+		v.Set(old)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			changeEach(v.Field(i), name+"."+v.Type().Field(i).Name, changed)
+		}
+	case reflect.Slice:
+		if v.Len() == 0 {
+			panic(name + " is empty: full must fill it")
+		}
+		for i := range v.Len() {
+			changeEach(v.Index(i), fmt.Sprintf("%s[%d]", name, i), changed)
+		}
+		try("[:n-1]", v.Slice(0, v.Len()-1))
+		longer := reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()+1), v)
+		try("+zero", reflect.Append(longer, reflect.Zero(v.Type().Elem())))
+	case reflect.String:
+		try("", reflect.ValueOf(v.String()+"x").Convert(v.Type()))
+	case reflect.Int:
+		try("", reflect.ValueOf(v.Int()+1).Convert(v.Type()))
+	case reflect.Uint, reflect.Uint64:
+		try("", reflect.ValueOf(v.Uint()+1).Convert(v.Type()))
+	case reflect.Uint8: // of a schema
+		try("", reflect.ValueOf(uint8(v.Uint())^1))
+	case reflect.Float64:
+		try("", reflect.ValueOf(v.Float()+1e-12))
+	default:
+		panic(fmt.Sprintf("%s is a %v, which this test cannot change", name, v.Kind()))
+	}
+}
+
+// TestKeyBoundaries moves bytes across the boundaries between fields: the keys must differ.
+func TestKeyBoundaries(t *testing.T) {
+	seen := map[Key]string{}
+	check := func(what string, key Key) {
+		t.Helper()
+		if other, ok := seen[key]; ok {
+			t.Errorf("%s and %s have one key", what, other)
+		}
+		seen[key] = what
+	}
+	info, _, _ := full()
+	gen := func(what string, messages []Message, change func(*GenerateRequest)) {
+		t.Helper()
+		req := &GenerateRequest{Messages: messages, MaxTokens: 5}
+		if change != nil {
+			change(req)
+		}
+		check(what, GenerateKey(info, req))
+	}
+	gen("ab", []Message{{User, "ab"}}, nil)
+	gen("a, b", []Message{{User, "a"}, {User, "b"}}, nil)
+	gen("b, a", []Message{{User, "b"}, {User, "a"}}, nil)
+	gen("ab and nothing", []Message{{User, "ab"}, {User, ""}}, nil)
+	gen("role and text", []Message{{"user", "user"}}, nil)
+	gen("longer role", []Message{{"useruser", ""}}, nil)
+	gen("stop ab", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Stop = []string{"ab"} })
+	gen("stop a, b", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Stop = []string{"a", "b"} })
+	gen("schema ab", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Schema = json.RawMessage("ab") })
+	gen("text xab", []Message{{User, "xab"}}, nil)
+	gen("top-k for top-p", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Sampling.TopK = 1 })
+	gen("seed", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Sampling.Seed = 1 })
+	gen("draw", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Draw = 1 })
+
+	score := func(what string, text string, continuations ...string) {
+		t.Helper()
+		check(what, ScoreKey(info, &ScoreRequest{Messages: []Message{{User, text}}, Continuations: continuations}))
+	}
+	score("score ab", "x", "ab")
+	score("score a, b", "x", "a", "b")
+	score("score xab", "xab", "")
+	check("embed", EmbedKey(info, "ab"))
+	check("embed, engine and digest", EmbedKey(Info{Engine: "ab", Digest: "c"}, "d"))
+	check("embed, the same moved", EmbedKey(Info{Engine: "a", Digest: "bc"}, "d"))
+	check("embed, moved on", EmbedKey(Info{Engine: "ab", Digest: ""}, "cd"))
+
+	// And at random: what differs in any way has another key.
+	rng := rand.New(rand.NewPCG(1, 1))
+	described := map[Key]string{}
+	for range 20000 {
+		word := func() string { return strings.Repeat("a", rng.IntN(3)) + strings.Repeat("b", rng.IntN(2)) }
+		i := Info{Engine: word(), Digest: word(), Context: rng.IntN(2)}
+		req := &GenerateRequest{MaxTokens: rng.IntN(2), Schema: json.RawMessage(word())}
+		for range rng.IntN(3) {
+			req.Messages = append(req.Messages, Message{Role(word()), word()})
+			req.Stop = append(req.Stop, word())
+		}
+		what := fmt.Sprintf("%#v %#v", i, *req)
+		key := GenerateKey(i, req)
+		if other, ok := described[key]; ok && other != what {
+			t.Fatalf("%s and %s have one key", what, other)
+		}
+		described[key] = what
+	}
+}
+
+func TestParseKey(t *testing.T) {
+	key := EmbedKey(Info{}, "x")
+	if got, err := ParseKey(key.String()); err != nil || got != key {
+		t.Errorf("ParseKey(%v) = %v, %v", key, got, err)
+	}
+	for _, bad := range []string{"", "ab", key.String()[1:], key.String() + "00", strings.Repeat("g", 64)} {
+		if got, err := ParseKey(bad); err == nil {
+			t.Errorf("ParseKey(%q) = %v, want an error", bad, got)
+		}
+	}
+}
