@@ -1,0 +1,216 @@
+package llama
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// An Engine is a model, loaded. It implements [backend.Backend].
+type Engine struct {
+	info  backend.Info
+	model *model
+
+	jobs  chan *job
+	texts chan *textJob
+
+	closing sync.Once
+	quit    chan struct{} // closed when Close is called
+	gone    chan struct{} // closed when everything is freed
+	users   sync.RWMutex  // held for reading by callers that use the model, for writing to free it
+
+	mu    sync.Mutex
+	stats Stats
+}
+
+// Info describes the model.
+func (e *Engine) Info() backend.Info { return e.info }
+
+// Stats returns what the engine has done so far.
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stats
+}
+
+// Generate writes one reply. See [backend.Backend].
+func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
+	if !e.info.Ops.Has(backend.CanGenerate) {
+		return nil, backend.Unsupported(e.info, backend.CanGenerate)
+	}
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	if req.Schema != nil {
+		return nil, backend.Unsupported(e.info, backend.CanConstrain)
+	}
+	j, err := e.newJob(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := hand(ctx, e, e.jobs, j); err != nil {
+		return nil, err
+	}
+	o, err := await(ctx, e, j.done)
+	if err != nil {
+		return nil, err
+	}
+	return o.g, o.err
+}
+
+// newJob renders a request and cuts it into tokens.
+func (e *Engine) newJob(ctx context.Context, req *backend.GenerateRequest) (*job, error) {
+	leave, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	parts, err := e.model.chat.render(req.Messages)
+	if err != nil {
+		return nil, err
+	}
+	if e.model.vocab.atLeast(parts) > e.info.Context {
+		return nil, &backend.TooLongError{Limit: e.info.Context}
+	}
+	prompt := e.model.vocab.prompt(parts)
+	if n := len(prompt) + req.MaxTokens; n > e.info.Context || n < 0 {
+		return nil, &backend.TooLongError{Tokens: max(n, 0), Limit: e.info.Context}
+	}
+	if len(prompt) == 0 {
+		return nil, fmt.Errorf("%w: the prompt has no tokens", backend.ErrInvalid)
+	}
+	return &job{
+		ctx:     ctx,
+		prompt:  prompt,
+		max:     req.MaxTokens,
+		sampler: newSampler(req.Sampling, req.DrawSeed()),
+		reply:   newReply(req.Stop),
+		done:    make(chan outcome, 1),
+	}, nil
+}
+
+// Score is not supported yet.
+func (e *Engine) Score(context.Context, *backend.ScoreRequest) (*backend.Scores, error) {
+	return nil, backend.Unsupported(e.info, backend.CanScore)
+}
+
+// Close frees the model. Calls in flight return [backend.ErrClosed]; the pass that is being computed is
+// waited for.
+func (e *Engine) Close() error {
+	e.closing.Do(func() { close(e.quit) })
+	<-e.gone
+	return nil
+}
+
+// enter lets a caller use the model until it calls leave.
+func (e *Engine) enter(ctx context.Context) (leave func(), err error) {
+	e.users.RLock()
+	if err := e.refuse(ctx); err != nil {
+		e.users.RUnlock()
+		return nil, err
+	}
+	return e.users.RUnlock, nil
+}
+
+// refuse returns the reason to work no more for a caller, if there is one.
+func (e *Engine) refuse(ctx context.Context) error {
+	select {
+	case <-e.quit:
+		return backend.ErrClosed
+	default:
+		return ctx.Err()
+	}
+}
+
+// hand gives the owner a piece of work.
+func hand[T any](ctx context.Context, e *Engine, to chan<- T, work T) error {
+	select {
+	case to <- work:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.quit:
+		return backend.ErrClosed
+	}
+}
+
+// await waits for the outcome of work.
+func await[T any](ctx context.Context, e *Engine, from <-chan T) (outcome T, err error) {
+	select {
+	case outcome = <-from:
+		return outcome, nil
+	case <-ctx.Done():
+		return outcome, ctx.Err()
+	case <-e.quit:
+		return outcome, backend.ErrClosed
+	}
+}
+
+// own is the goroutine that owns the model: it computes while there is work, and frees the model in the end.
+func (e *Engine) own() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	writer, reader := e.model.writer, e.model.reader
+	busy := false
+	for e.receive(busy) {
+		busy = false
+		if writer != nil {
+			busy = writer.turn()
+		}
+		if reader != nil {
+			busy = reader.turn() || busy
+		}
+		e.publish()
+	}
+	e.users.Lock() // no caller uses the model now, and none will
+	e.model.free()
+	e.users.Unlock()
+	close(e.gone)
+}
+
+// receive takes the work that has come, and waits for some if the owner has nothing to do. It returns
+// false when the engine is being closed.
+func (e *Engine) receive(busy bool) bool {
+	for {
+		if e.refuse(context.Background()) != nil {
+			return false
+		}
+		if busy {
+			select {
+			case j := <-e.jobs:
+				e.model.writer.waiting = append(e.model.writer.waiting, j)
+			case t := <-e.texts:
+				e.model.reader.waiting = append(e.model.reader.waiting, t)
+			default:
+				return true
+			}
+			continue
+		}
+		select {
+		case <-e.quit:
+			return false
+		case j := <-e.jobs:
+			e.model.writer.waiting = append(e.model.writer.waiting, j)
+		case t := <-e.texts:
+			e.model.reader.waiting = append(e.model.reader.waiting, t)
+		}
+		busy = true
+	}
+}
+
+// publish makes the counters of the owner visible to others.
+func (e *Engine) publish() {
+	var s Stats
+	if w := e.model.writer; w != nil {
+		s = w.stats
+	}
+	if r := e.model.reader; r != nil {
+		s.Texts, s.TextTokens = r.texts, r.tokens
+	}
+	e.mu.Lock()
+	e.stats = s
+	e.mu.Unlock()
+}

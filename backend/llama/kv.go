@@ -1,0 +1,63 @@
+package llama
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
+)
+
+// A kv is the [cache] of a llama.cpp context, with one stream a sequence.
+type kv struct {
+	ctx   llama.Context
+	mem   llama.Memory
+	batch llama.Batch
+	vocab int   // number of tokens
+	last  []int // in the last batch, the index of each piece's last token
+}
+
+func newKV(ctx llama.Context, vocab int) (*kv, error) {
+	mem, err := llama.GetMemory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if mem == 0 {
+		return nil, errors.New("llama.cpp gives this model no cache, so it cannot write")
+	}
+	return &kv{ctx: ctx, mem: mem, batch: llama.BatchInit(ubatch, 0, 1), vocab: vocab}, nil
+}
+
+func (c *kv) free() { llama.BatchFree(c.batch) }
+
+func (c *kv) compute(pieces []piece) error {
+	c.batch.Clear()
+	c.last = c.last[:0]
+	for _, p := range pieces {
+		for i, t := range p.tokens {
+			want := p.want && i == len(p.tokens)-1
+			if err := c.batch.Add(t, llama.Pos(p.at+i), []llama.SeqId{p.stream}, want); err != nil {
+				return err
+			}
+		}
+		c.last = append(c.last, int(c.batch.NTokens)-1)
+	}
+	process.compute.Lock()
+	defer process.compute.Unlock()
+	code, err := llama.Decode(c.ctx, c.batch)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("llama.cpp could not compute a batch, code %d%s", code, process.log.said())
+	}
+	if err != nil {
+		return err
+	}
+	return llama.Synchronize(c.ctx)
+}
+
+func (c *kv) logits(i int) []float32 {
+	logits, _ := llama.GetLogitsIth(c.ctx, int32(c.last[i]), c.vocab) // fails for a nil context only
+	return logits
+}
+
+func (c *kv) copy(to, from llama.SeqId) { _ = llama.MemorySeqCp(c.mem, from, to, -1, -1) }
+
+func (c *kv) cut(s llama.SeqId, n int) { _, _ = llama.MemorySeqRm(c.mem, s, llama.Pos(n), -1) }

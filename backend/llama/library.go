@@ -1,0 +1,214 @@
+package llama
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	"github.com/hybridgroup/yzma/pkg/llama"
+	"github.com/hybridgroup/yzma/pkg/loader"
+	"github.com/jupiterrider/ffi"
+
+	"github.com/assay-eval/assay/models"
+)
+
+// A Library is llama.cpp as this process has loaded it.
+type Library struct {
+	Dir     string   // the folder it came from
+	Version string   // "v0.4.0"
+	CPU     string   // the variant chosen for this processor, "sapphirerapids"; "" where there is but one
+	Devices []string // what it can compute on besides the processor: "CUDA0"
+}
+
+// String names the library with what the bits of answers depend on: "llama.cpp v0.4.0 cpu-haswell".
+func (l Library) String() string {
+	s := "llama.cpp " + l.Version
+	if l.CPU != "" {
+		s += " cpu-" + l.CPU
+	}
+	if len(l.Devices) > 0 {
+		s += " " + strings.Join(l.Devices, "+")
+	}
+	return s
+}
+
+// Load loads the llama.cpp libraries in dir, or says what is wrong with them. A process has room for
+// one copy: loading the same folder again is free, loading another is an error.
+func Load(dir string) (Library, error) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if err := process.load(dir); err != nil {
+		return Library{}, err
+	}
+	return process.lib, nil
+}
+
+// process is the one copy of llama.cpp in this process. The library and its binding keep their state in
+// globals of their own, which this mirrors.
+var process library
+
+type library struct {
+	mu     sync.Mutex // guards lib and broken
+	lib    Library    // Dir is "" until it is loaded
+	broken error      // set for good when what was loaded cannot be used
+
+	tokenize ffi.Fun // set before the first engine is opened, then constant
+	version  ffi.Fun
+	log      logTail
+
+	// compute is held by the engine that computes: the threads of two would spin on the same cores and
+	// slow each other down to far below half.
+	compute sync.Mutex
+}
+
+func (p *library) load(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.broken != nil:
+		return p.broken
+	case p.lib.Dir == dir:
+		return nil
+	case p.lib.Dir != "":
+		return fmt.Errorf("this process has loaded llama.cpp from %s, and cannot load it from %s too", p.lib.Dir, dir)
+	}
+	for _, name := range []string{"ggml", "ggml-base", "llama"} {
+		file := loader.GetLibraryFilename(dir, name)
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("no library %s: name a folder that holds those of llama.cpp %s", file, models.EngineVersion)
+		}
+	}
+	if err := p.open(dir); err != nil {
+		p.broken = err // half of it is in the process now, and cannot be taken out
+		return err
+	}
+	p.lib.Dir = dir
+	return nil
+}
+
+// open loads the libraries and checks that they are the version that the binding was written for:
+// another could lay out its structures in another way, and would then write where it should not.
+func (p *library) open(dir string) error {
+	if err := llama.Load(dir); err != nil {
+		return fmt.Errorf("the libraries in %s cannot be used (%v): install llama.cpp %s for this system",
+			dir, err, models.EngineVersion)
+	}
+	lib, err := loader.LoadLibrary(dir, "llama")
+	if err != nil {
+		return err
+	}
+	if p.version, err = lib.Prep("llama_version", &ffi.TypePointer); err != nil {
+		return fmt.Errorf("the libraries in %s do not say their version, so they are not llama.cpp %s: install that",
+			dir, models.EngineVersion)
+	}
+	var text *byte
+	p.version.Call(unsafe.Pointer(&text))
+	have, _, _ := strings.Cut("v"+goString(text), "-")
+	if have != models.EngineVersion {
+		return fmt.Errorf("the libraries in %s are llama.cpp %s, and this program needs %s: install that",
+			dir, have, models.EngineVersion)
+	}
+	p.tokenize, err = lib.Prep("llama_tokenize", &ffi.TypeSint32, &ffi.TypePointer, &ffi.TypePointer,
+		&ffi.TypeSint32, &ffi.TypePointer, &ffi.TypeSint32, &ffi.TypeUint8, &ffi.TypeUint8)
+	if err != nil {
+		return err
+	}
+	llama.LogSet(purego.NewCallback(func(level llama.LogLevel, text *byte, _ uintptr) uintptr {
+		p.log.add(level, goString(text))
+		return 0
+	}))
+	llama.BackendInit()
+	if err := llama.GGMLBackendLoadAllFromPath(dir); err != nil {
+		return err
+	}
+	if llama.GGMLBackendDeviceByType(llama.GGMLBackendDeviceTypeCPU) == 0 {
+		return fmt.Errorf("no library in %s fits this processor: install llama.cpp %s for it%s",
+			dir, models.EngineVersion, p.log.said())
+	}
+	p.lib = Library{Version: have, CPU: p.log.cpu, Devices: devices()}
+	return nil
+}
+
+// devices names what llama.cpp found to compute on besides the processor.
+func devices() []string {
+	var names []string
+	for i := range llama.GGMLBackendDeviceCount() {
+		d := llama.GGMLBackendDeviceGet(i)
+		if t := llama.GGMLBackendDevType(d); t == llama.GGMLBackendDeviceTypeGPU || t == llama.GGMLBackendDeviceTypeIGPU {
+			names = append(names, llama.GGMLBackendDeviceName(d))
+		}
+	}
+	return names
+}
+
+// tokenizeText cuts text into tokens. Any bytes will do, zeros too. With special, the text's special
+// tokens are those that the model adds at its start and end. Control tokens spelt out in the text stay text.
+func (p *library) tokenizeText(vocab llama.Vocab, text string, special bool) []llama.Token {
+	out := make([]llama.Token, len(text)+8)
+	for {
+		data, size := unsafe.StringData(text+"\x00"), int32(len(text))
+		tokens, room := unsafe.SliceData(out), int32(len(out))
+		parse := false
+		var result ffi.Arg
+		p.tokenize.Call(unsafe.Pointer(&result), unsafe.Pointer(&vocab), unsafe.Pointer(&data), &size,
+			unsafe.Pointer(&tokens), &room, &special, &parse)
+		n := int32(result)
+		if n >= 0 {
+			return out[:n]
+		}
+		out = make([]llama.Token, -n)
+	}
+}
+
+// goString copies a C string.
+func goString(s *byte) string {
+	if s == nil {
+		return ""
+	}
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(s), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(s, n))
+}
+
+// A logTail keeps the last complaints of llama.cpp, which is otherwise silenced, for error messages.
+type logTail struct {
+	mu    sync.Mutex
+	lines []string
+	cpu   string // the CPU variant, which only the log names
+}
+
+func (t *logTail) add(level llama.LogLevel, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, file, ok := strings.Cut(text, "loaded CPU backend from "); ok {
+		_, variant, _ := strings.Cut(filepath.Base(strings.TrimSpace(file)), "ggml-cpu-")
+		t.cpu = strings.TrimSuffix(variant, filepath.Ext(variant))
+	}
+	if level < llama.LogLevelWarn || strings.TrimSpace(text) == "" || level == llama.LogLevelContinue {
+		return
+	}
+	t.lines = append(t.lines, strings.TrimSpace(text))
+	if len(t.lines) > 4 {
+		t.lines = t.lines[1:]
+	}
+}
+
+// said returns the last complaints as the end of an error message, and forgets them.
+func (t *logTail) said() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.lines) == 0 {
+		return ""
+	}
+	s := " (llama.cpp says: " + strings.Join(t.lines, "; ") + ")"
+	t.lines = nil
+	return s
+}

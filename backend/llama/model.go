@@ -1,0 +1,176 @@
+package llama
+
+import (
+	"errors"
+	"fmt"
+	"github.com/hybridgroup/yzma/pkg/llama"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A model is what llama.cpp has loaded: weights, vocabulary, and a context to write, to embed, or both.
+type model struct {
+	handle  llama.Model
+	vocab   *vocab
+	chat    *chat
+	writer  *scheduler // nil if the model cannot write
+	kv      *kv        // of writer
+	reader  *reader    // nil if the model does not embed
+	flash   bool       // flash attention is in use
+	threads int
+}
+
+// load loads a model as planned. On an error nothing is left behind.
+func load(p *plan) (*model, error) {
+	handle, err := llama.ModelLoadFromFile(p.Model, llama.ModelDefaultParams())
+	if err != nil {
+		return nil, fmt.Errorf("llama.cpp cannot load the model%s", process.log.said())
+	}
+	m := &model{handle: handle}
+	if err := m.prepare(p); err != nil {
+		m.free()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *model) prepare(p *plan) error {
+	if llama.ModelHasEncoder(m.handle) && llama.ModelHasDecoder(m.handle) {
+		return fmt.Errorf("models of architecture %q read with one half and write with the other, "+
+			"which this engine cannot do yet: choose another model", p.file.Architecture)
+	}
+	m.vocab = newVocab(m.handle)
+	if m.vocab.size == 0 {
+		return errors.New("the model has no vocabulary: fetch the whole model")
+	}
+	m.threads = p.Threads
+	if m.threads == 0 {
+		m.threads = physicalCores()
+	}
+	var err error
+	if p.file.Causal {
+		eos := m.vocab.spelling(llama.VocabEOS(m.vocab.handle))
+		bos := m.vocab.spelling(llama.VocabBOS(m.vocab.handle))
+		if m.chat, err = newChat(p.file.Template, bos, eos); err != nil {
+			return err
+		}
+		if p.file.Template == "" {
+			p.Log("%s has no chat template: messages are given to it as plain paragraphs", p.Model)
+		}
+		if err := m.newWriter(p); err != nil {
+			return err
+		}
+	}
+	if !p.file.Causal || p.file.Pooling != "" && p.file.Pooling != "none" {
+		if err := m.newReader(p); err != nil {
+			return err
+		}
+	}
+	if p.Threads == 0 {
+		m.chooseThreads(p.Log)
+	}
+	return nil
+}
+
+// newWriter makes the context that generates.
+func (m *model) newWriter(p *plan) error {
+	n := streams(p.slots)
+	c := llama.ContextDefaultParams()
+	c.NCtx = uint32(streamRoom(p.context) * n)
+	c.NSeqMax = uint32(n)
+	c.NBatch, c.NUbatch = ubatch, ubatch
+	c.NOutputsMax = uint32(n)
+	c.KVUnified = 0
+	c.PoolingType = llama.PoolingTypeNone
+	ctx, err := m.newContext(c)
+	if err != nil {
+		return err
+	}
+	if m.kv, err = newKV(ctx, m.vocab.size); err != nil {
+		llama.Free(ctx)
+		return err
+	}
+	m.writer = &scheduler{
+		cache:   m.kv,
+		text:    m.vocab,
+		slots:   p.slots,
+		room:    int(llama.NCtxSeq(ctx)),
+		sharing: !llama.ModelIsRecurrent(m.handle) && !llama.ModelIsHybrid(m.handle) && llama.ModelNSWA(m.handle) == 0,
+	}
+	for i := range n {
+		m.writer.streams = append(m.writer.streams, &stream{id: llama.SeqId(i)})
+	}
+	return nil
+}
+
+// newReader makes the context that embeds.
+func (m *model) newReader(p *plan) error {
+	c := llama.ContextDefaultParams()
+	c.NCtx = uint32(streamRoom(p.context))
+	c.NBatch, c.NUbatch = c.NCtx, c.NCtx // a text is pooled in one pass
+	c.NSeqMax = 1
+	c.Embeddings = 1
+	ctx, err := m.newContext(c)
+	if err != nil {
+		return err
+	}
+	m.reader = &reader{
+		ctx:    ctx,
+		batch:  llama.BatchInit(int32(c.NBatch), 0, 1),
+		width:  int(llama.ModelNEmbdOut(m.handle)),
+		causal: p.file.Causal,
+	}
+	if llama.GetPoolingType(ctx) == llama.PoolingTypeNone {
+		return errors.New("the model's header names no way to pool the vectors of a text's tokens into one: " +
+			"convert the model again, or choose another")
+	}
+	return nil
+}
+
+// newContext makes a context, with flash attention where the model allows it.
+func (m *model) newContext(c llama.ContextParams) (llama.Context, error) {
+	c.NThreads, c.NThreadsBatch = int32(m.threads), int32(m.threads)
+	c.FlashAttentionType = llama.FlashAttentionTypeEnabled
+	ctx, err := llama.InitFromModel(m.handle, c)
+	m.flash = err == nil
+	if err != nil {
+		c.FlashAttentionType = llama.FlashAttentionTypeDisabled
+		ctx, err = llama.InitFromModel(m.handle, c)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("llama.cpp cannot prepare the model%s", process.log.said())
+	}
+	return ctx, nil
+}
+
+// attention names the kind of attention, on which the bits of answers depend.
+func (m *model) attention() string {
+	if m.flash {
+		return " flash"
+	}
+	return ""
+}
+
+func (m *model) ops() backend.Ops {
+	var ops backend.Ops
+	if m.writer != nil {
+		ops |= backend.CanGenerate
+	}
+	if m.reader != nil {
+		ops |= backend.CanEmbed
+	}
+	return ops
+}
+
+// free gives everything back, contexts before the model that they are of.
+func (m *model) free() {
+	if m.kv != nil {
+		m.kv.free()
+		llama.Free(m.kv.ctx)
+	}
+	if m.reader != nil {
+		llama.BatchFree(m.reader.batch)
+		llama.Free(m.reader.ctx)
+	}
+	llama.ModelFree(m.handle)
+}
