@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,16 +17,16 @@ type query struct {
 	data   any    // what its templates use
 	room   int    // tokens of reply beyond the prompt's max_tokens
 
-	// The reply to draw number first is decoded; if it is bad, first+step, first+2*step, ... follow, at
-	// most maxDraws in all. A step of 0 means 1.
-	first, step int
+	// The reply to draw number first is decoded; if it is bad, first+step, first+2*step, ... follow, draws
+	// in all. A step of 0 means 1, and draws of 0 maxDraws.
+	first, step, draws int
 
 	// splittable says that the caller will ask for less when the reply is cut, rather than for another
 	// draw of the same length.
 	splittable bool
 }
 
-// maxDraws is how many replies are had before a sample fails.
+// maxDraws is how many replies are had, where nothing else helps, before a sample fails.
 const maxDraws = 3
 
 // A reply is what the judge wrote.
@@ -66,7 +67,7 @@ func ask[T any](ctx context.Context, m Models, q query, decode func(reply) (T, e
 		if err == nil {
 			return v, nil
 		}
-		if try+1 == maxDraws || q.splittable && errors.Is(err, errCut) {
+		if try+1 == cmp.Or(q.draws, maxDraws) || q.splittable && errors.Is(err, errCut) {
 			return zero, fmt.Errorf("prompt %s: %w: %w; the reply was %q", p.Name, ErrBadReply, err, bounded(r.text))
 		}
 	}

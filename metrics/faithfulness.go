@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/tokenize"
 )
 
 // faithfulnessClaims is the paper's own method: the answer's statements, then a verdict on each.
@@ -18,7 +20,7 @@ func faithfulnessClaims() Metric {
 		Max:      1,
 		Needs:    Question | Answer | Contexts,
 		JudgeOps: backend.CanGenerate,
-		Prompts:  []string{"faithfulness_statements", "faithfulness_verdicts"},
+		Prompts:  []string{"faithfulness_statements", "faithfulness_verdicts", "faithfulness_verdict"},
 		Score:    scoreFaithfulness,
 	}
 }
@@ -73,10 +75,10 @@ func statements(ctx context.Context, m Models, s *Sample) ([]string, error) {
 		q := query{
 			prompt:     p.Name,
 			data:       statementsData{s.Question, part, s.History},
-			room:       len(part) / 2, // about twice the part's own tokens in Latin script
+			room:       len(part) / 2, // about twice the part's own tokens, in Latin script
 			splittable: true,
 		}
-		list, err := ask(ctx, m, q, func(r reply) ([]string, error) { return decodeList(r, p.Nothing) })
+		list, err := ask(ctx, m, q, func(r reply) ([]string, error) { return decodeStatements(r, s.Question, p.Nothing) })
 		for _, text := range list {
 			all = append(all, item{-1, text})
 		}
@@ -87,6 +89,21 @@ func statements(ctx context.Context, m Models, s *Sample) ([]string, error) {
 	}
 	claims, _ := distinct(all)
 	return claims, nil
+}
+
+// decodeStatements is decodeList, but a reply that gives the question back is none.
+func decodeStatements(r reply, question string, nothing []string) ([]string, error) {
+	list, err := decodeList(r, nothing)
+	if err != nil {
+		return nil, err
+	}
+	echo := func(text string) bool { return tokenize.Normalize(unlabelled(text)) == tokenize.Normalize(question) }
+	if len(list) > 0 {
+		if list = slices.DeleteFunc(list, echo); len(list) == 0 {
+			return nil, errNoList
+		}
+	}
+	return list, nil
 }
 
 // A placedVerdict is a verdict and the number of the window it comes from, from 1.
@@ -140,8 +157,8 @@ const (
 // tokensPerVerdict is the room for one verdict with its reason.
 const tokensPerVerdict = 48
 
-// judge has the judge give a verdict on every claim in the light of one text. A claim that a reply
-// passes over is asked about alone; if it stays without a verdict, that is an error.
+// judge has the judge give a verdict on every claim in the light of one text. A claim that the reply
+// passes over is asked about alone.
 func judge(ctx context.Context, m Models, s *Sample, text string, claims []string) ([]verdict, error) {
 	if len(claims) > maxGroup {
 		return judgeHalves(ctx, m, s, text, claims)
@@ -157,13 +174,14 @@ func judge(ctx context.Context, m Models, s *Sample, text string, claims []strin
 		prompt: p.Name,
 		data:   verdictsData{text, claims, s.Question, s.History},
 		room:   tokensPerVerdict * len(claims),
+		draws:  1, // a judge that cannot do it is better asked one by one than again
 	}
 	verdicts, err := ask(ctx, m, q, func(r reply) ([]verdict, error) { return decodeVerdicts(r, claims, verdictWordsOf(p)) })
 	switch {
 	case errors.Is(err, backend.ErrPromptTooLong) && len(claims) > minGroup:
 		return judgeHalves(ctx, m, s, text, claims)
-	case errors.Is(err, ErrBadReply) && len(claims) > 1:
-		verdicts = make([]verdict, len(claims)) // the judge may manage them one by one
+	case errors.Is(err, ErrBadReply):
+		verdicts = make([]verdict, len(claims))
 	case err != nil:
 		return nil, err
 	}
@@ -171,13 +189,34 @@ func judge(ctx context.Context, m Models, s *Sample, text string, claims []strin
 		if v.given {
 			continue
 		}
-		alone, err := judge(ctx, m, s, text, claims[i:i+1])
-		if err != nil {
+		if verdicts[i], err = judgeAlone(ctx, m, s, text, claims[i]); err != nil {
 			return nil, fmt.Errorf("statement %q: %w", bounded(claims[i]), err)
 		}
-		verdicts[i] = alone[0]
 	}
 	return verdicts, nil
+}
+
+// verdictData is what faithfulness_verdict is rendered with.
+type verdictData struct {
+	Context, Statement string
+	Question           string
+	History            []backend.Message
+}
+
+// judgeAlone asks about one claim in the simplest way. If it stays without a verdict, that is an error.
+func judgeAlone(ctx context.Context, m Models, s *Sample, text, claim string) (verdict, error) {
+	p, ok := m.Prompts.Lookup("faithfulness_verdict")
+	if !ok {
+		return verdict{}, errors.New("no prompt faithfulness_verdict")
+	}
+	q := query{prompt: p.Name, data: verdictData{text, claim, s.Question, s.History}}
+	return ask(ctx, m, q, func(r reply) (verdict, error) {
+		verdicts, err := decodeVerdicts(r, []string{claim}, verdictWordsOf(p))
+		if err != nil {
+			return verdict{}, err
+		}
+		return verdicts[0], nil
+	})
 }
 
 func judgeHalves(ctx context.Context, m Models, s *Sample, text string, claims []string) ([]verdict, error) {

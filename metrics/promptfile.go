@@ -222,6 +222,10 @@ func promptExamples() map[string]promptExample {
 			verdictsData{Context: "<context>", Statements: []string{"<first>", "<second>"}, Question: "<question>", History: history},
 			map[string]string{".Context": "<context>", ".Statements": "<first>", "every one of .Statements": "<second>"},
 		},
+		"faithfulness_verdict": {
+			verdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
+			map[string]string{".Context": "<context>", ".Statement": "<statement>"},
+		},
 		"answer_relevance_question": {
 			questionData{Answer: "<answer>"},
 			map[string]string{".Answer": "<answer>"},
