@@ -15,8 +15,8 @@ import (
 
 // Options say how [Run] goes about its work.
 type Options struct {
-	// Window is how many samples may be open at once, those that wait to be emitted in order included.
-	// 0 means four for each call that the models serve at once, and at least 16: enough that a slow
+	// Window is how many samples may be open at once, those that wait to be emitted in order included;
+	// one more is read ahead. 0 means four for each call that the models serve at once, and at least 16: enough that a slow
 	// sample at the head does not leave the models idle.
 	Window int
 
@@ -47,7 +47,7 @@ type Options struct {
 func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models, o Options, emit func(Result) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	rows := make(chan *row, max(0, openSamples(o, m)-2)) // beside the row that is emitted and the one to be sent
+	rows := make(chan *row, openSamples(o, m)-1) // beside the row that is being emitted
 	r := &runner{ms: ms, models: m, ready: o.Ready, stop: stop, rows: rows}
 	if m.Judge != nil {
 		r.models.Judge = &lingering{m.Judge, o.Grace}
