@@ -37,10 +37,17 @@ func (s *sampler) choose(logits []float32) llama.Token {
 		probs[i] = math.Exp(float64(l-logits[best]) / s.Temperature)
 		sum += probs[i]
 	}
-	if s.TopK == 0 && (s.TopP == 0 || s.TopP == 1) {
+	k, p := s.TopK, s.TopP
+	if k == 0 {
+		k = len(probs)
+	}
+	if p == 0 {
+		p = 1
+	}
+	if k >= len(probs) && p == 1 {
 		return llama.Token(s.draw(len(probs), sum, func(i int) int { return i }))
 	}
-	kept, sum := s.likeliest(probs, sum)
+	kept, sum := s.likeliest(probs, sum, min(k, len(probs)), p)
 	return llama.Token(s.draw(len(kept), sum, func(i int) int { return int(kept[i]) }))
 }
 
@@ -60,9 +67,9 @@ func (s *sampler) draw(n int, sum float64, index func(int) int) int {
 	return last
 }
 
-// likeliest returns the indices that TopK and TopP leave, and their weight. A heap finds them: there are
-// few among many.
-func (s *sampler) likeliest(probs []float64, sum float64) ([]int32, float64) {
+// likeliest returns the indices of the k largest weights, or of the fewest of them that hold the share p
+// of their total, and their sum. A heap finds them: they are few among many.
+func (s *sampler) likeliest(probs []float64, total float64, k int, p float64) ([]int32, float64) {
 	if cap(s.heap) < len(probs) {
 		s.heap = make([]int32, len(probs))
 	}
@@ -73,32 +80,29 @@ func (s *sampler) likeliest(probs []float64, sum float64) ([]int32, float64) {
 	for i := len(h)/2 - 1; i >= 0; i-- {
 		siftDown(h, i, probs)
 	}
-	end := len(h) // what is popped gathers from here on, the likeliest last
-	pop := func() float64 {
-		end--
+	popped := 0 // they gather at the end of h, the likeliest last
+	pop := func() {
+		popped++
+		end := len(h) - popped
 		h[0], h[end] = h[end], h[0]
 		siftDown(h[:end], 0, probs)
-		return probs[h[end]]
 	}
-	least := 0
-	if s.TopK > 0 && s.TopK < len(h) {
-		least, sum = len(h)-s.TopK, 0
-		for end > least {
-			sum += pop()
+	if k < len(probs) { // p is a share of what k leaves
+		total = 0
+		for range k {
+			pop()
+			total += probs[h[len(h)-popped]]
 		}
 	}
-	if s.TopP == 0 || s.TopP == 1 {
-		return h[end:], sum
-	}
-	weight, from := 0.0, len(h)
-	for from > least && (weight < s.TopP*sum || from == len(h)) {
-		if from == end {
+	sum, n := 0.0, 0
+	for n < k && (n == 0 || sum < p*total) {
+		if n == popped {
 			pop()
 		}
-		from--
-		weight += probs[h[from]]
+		n++
+		sum += probs[h[len(h)-n]]
 	}
-	return h[from:], weight
+	return h[len(h)-n:], sum
 }
 
 // siftDown restores the heap below i: an index stands above those of smaller weight, and of equals the

@@ -1,0 +1,320 @@
+package llama
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A fakeCache is a cache whose model is a hash of the whole sequence. It checks that it is used as
+// llama.cpp must be, so that a reply is right only if every stream held the right tokens throughout.
+type fakeCache struct {
+	t       *testing.T
+	streams [][]llama.Token
+	room    int
+	out     [][]float32
+	copies  int
+	fail    error // of the next compute
+	gaps    bool  // are allowed between streams
+}
+
+const fakeVocab = 50
+
+// fakeLogits are the logits of the token after tokens.
+func fakeLogits(tokens []llama.Token) []float32 {
+	h := fnv.New64a()
+	for _, t := range tokens {
+		h.Write([]byte{byte(t), byte(t >> 8)})
+	}
+	rng := rand.New(rand.NewPCG(h.Sum64(), 1))
+	logits := make([]float32, fakeVocab)
+	for i := range logits {
+		logits[i] = rng.Float32()
+	}
+	logits[0] = 0.9 // so that token 0, which ends a reply, is chosen now and then
+	return logits
+}
+
+func (c *fakeCache) compute(pieces []piece) error {
+	c.t.Helper()
+	if err := c.fail; err != nil {
+		c.fail = nil
+		return err
+	}
+	c.out = c.out[:0]
+	total := 0
+	for i, p := range pieces {
+		have := c.streams[p.stream]
+		switch {
+		case p.at != len(have):
+			c.t.Fatalf("stream %d holds %d tokens, and a piece is for %d", p.stream, len(have), p.at)
+		case len(p.tokens) == 0 || len(p.tokens) != len(pieces[0].tokens):
+			c.t.Fatalf("pieces of %d and %d tokens together", len(pieces[0].tokens), len(p.tokens))
+		case i > 0 && p.stream <= pieces[i-1].stream:
+			c.t.Fatal("pieces are not ordered by stream")
+		case !c.gaps && len(p.tokens) == 1 && i > 0 && p.stream != pieces[i-1].stream+1:
+			c.t.Fatalf("there is a gap before stream %d", p.stream)
+		case len(p.tokens) > 1 && (p.at%block != 0 || p.at/block != (p.at+len(p.tokens)-1)/block):
+			c.t.Fatalf("a piece from %d to %d", p.at, p.at+len(p.tokens))
+		case p.at+len(p.tokens) > c.room:
+			c.t.Fatalf("stream %d has no room for %d tokens", p.stream, p.at+len(p.tokens))
+		}
+		total += len(p.tokens)
+		c.streams[p.stream] = append(slices.Clip(have), p.tokens...)
+		var logits []float32
+		if p.want {
+			logits = fakeLogits(c.streams[p.stream])
+		}
+		c.out = append(c.out, logits)
+	}
+	if total > ubatch {
+		c.t.Fatalf("%d tokens in one pass", total)
+	}
+	if !c.gaps && len(pieces) == 1 && len(pieces[0].tokens) == 1 && pieces[0].at >= alone {
+		c.t.Fatalf("a token alone at %d", pieces[0].at)
+	}
+	return nil
+}
+
+func (c *fakeCache) logits(i int) []float32 { return c.out[i] }
+
+func (c *fakeCache) copy(to, from llama.SeqId) {
+	c.copies++
+	c.streams[to] = slices.Clone(c.streams[from])
+}
+
+func (c *fakeCache) cut(s llama.SeqId, n int) {
+	if n < len(c.streams[s]) {
+		c.streams[s] = c.streams[s][:n]
+	}
+}
+
+// fakeText spells each token as a letter.
+type fakeText struct{}
+
+func (fakeText) piece(t llama.Token) []byte { return []byte{byte('0' + t)} }
+func (fakeText) ends(t llama.Token) bool    { return t == 0 }
+
+func newFake(t *testing.T, slots int) (*scheduler, *fakeCache) {
+	const room = 1024
+	n := streams(slots)
+	c := &fakeCache{t: t, streams: make([][]llama.Token, n), room: room}
+	s := &scheduler{cache: c, text: fakeText{}, slots: slots, room: room, sharing: true}
+	for i := range n {
+		s.streams = append(s.streams, &stream{id: llama.SeqId(i)})
+	}
+	return s, c
+}
+
+func newFakeJob(prompt []llama.Token, most int, seed uint64) *job {
+	sampling := backend.Sampling{}
+	if seed != 0 {
+		sampling.Temperature = 1
+	}
+	return &job{ctx: context.Background(), prompt: prompt, max: most, sampler: newSampler(sampling, seed),
+		reply: newReply(nil), done: make(chan outcome, 1)}
+}
+
+// want computes a job's reply the plain way.
+func (j *job) want(seed uint64) backend.Generation {
+	tokens := slices.Clone(j.prompt)
+	s := newSampler(j.sampler.Sampling, seed)
+	g := backend.Generation{Stop: backend.StopLength, PromptTokens: len(j.prompt)}
+	for g.OutputTokens < j.max {
+		t := s.choose(fakeLogits(tokens))
+		if t == 0 {
+			g.Stop = backend.StopEnd
+			break
+		}
+		g.Text += string(fakeText{}.piece(t))
+		g.OutputTokens++
+		tokens = append(tokens, t)
+	}
+	return g
+}
+
+func tokens(rng *rand.Rand, n int) []llama.Token {
+	out := make([]llama.Token, n)
+	for i := range out {
+		out[i] = llama.Token(1 + rng.IntN(fakeVocab-1))
+	}
+	return out
+}
+
+// TestSchedulerRandom throws random work at the scheduler: prompts that share beginnings, repeated prompts,
+// callers that leave. Every reply must be the one that the model gives when asked plainly.
+func TestSchedulerRandom(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		s, c := newFake(t, 1+rng.IntN(6))
+		var stems [][]llama.Token
+		for range 3 {
+			stems = append(stems, tokens(rng, 1+rng.IntN(400)))
+		}
+		type asked struct {
+			*job
+			seed   uint64
+			cancel context.CancelFunc
+		}
+		var all []asked
+		for len(all) < 40 || s.running()+len(s.waiting) > 0 {
+			for len(all) < 40 && rng.IntN(3) > 0 {
+				prompt := slices.Concat(stems[rng.IntN(len(stems))], tokens(rng, rng.IntN(3)*rng.IntN(150)))
+				if len(all) > 0 && rng.IntN(4) == 0 {
+					prompt = all[rng.IntN(len(all))].prompt
+				}
+				a := asked{seed: rng.Uint64N(5)}
+				a.job = newFakeJob(prompt, 1+rng.IntN(60), a.seed)
+				a.ctx, a.cancel = context.WithCancel(context.Background())
+				defer a.cancel()
+				all = append(all, a)
+				s.waiting = append(s.waiting, a.job)
+			}
+			if len(all) > 0 && rng.IntN(20) == 0 {
+				all[rng.IntN(len(all))].cancel()
+			}
+			if s.turns > 10_000 {
+				t.Fatalf("seed %d: %d jobs are still there after %d turns", seed, s.running()+len(s.waiting), s.turns)
+			}
+			s.turn()
+		}
+		for i, a := range all {
+			o := <-a.done
+			if o.err != nil {
+				if o.err != a.ctx.Err() {
+					t.Fatalf("seed %d: job %d: %v", seed, i, o.err)
+				}
+			} else if want := a.want(a.seed); *o.g != want {
+				t.Fatalf("seed %d: job %d gave %+v, want %+v", seed, i, *o.g, want)
+			}
+		}
+		for _, st := range s.streams {
+			if !slices.Equal(c.streams[st.id], st.tokens) {
+				t.Fatalf("seed %d: stream %d holds other tokens than the scheduler thinks", seed, st.id)
+			}
+		}
+	}
+}
+
+// run gives the scheduler jobs and lets it finish them.
+func run(t *testing.T, s *scheduler, jobs ...*job) {
+	t.Helper()
+	s.waiting = append(s.waiting, jobs...)
+	for s.turn() {
+		if s.turns > 100_000 {
+			t.Fatal("the scheduler does not come to an end")
+		}
+	}
+	for i, j := range jobs {
+		o := <-j.done
+		if o.err != nil {
+			t.Fatalf("job %d: %v", i, o.err)
+		}
+		if want := j.want(0); *o.g != want {
+			t.Errorf("job %d gave %+v, want %+v", i, *o.g, want)
+		}
+	}
+}
+
+func TestSharedPrefixIsComputedOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	stem := tokens(rng, 400)
+
+	check := func(what string, s *scheduler, prompts [][]llama.Token, want int64) {
+		t.Helper()
+		before := s.stats.PromptComputed
+		var jobs []*job
+		for _, p := range prompts {
+			jobs = append(jobs, newFakeJob(p, 20, 0))
+		}
+		run(t, s, jobs...)
+		if got := s.stats.PromptComputed - before; got != want {
+			t.Errorf("%s: computed %d tokens of prompts, want %d", what, got, want)
+		}
+	}
+	several := func(n, tail int) (list [][]llama.Token) {
+		for range n {
+			list = append(list, slices.Concat(stem, tokens(rng, tail)))
+		}
+		return list
+	}
+
+	s, _ := newFake(t, 16)
+	first := several(24, 40)
+	// 384 of the 400 are whole blocks; 56 are left to each of the 24.
+	check("24 prompts with a common beginning", s, first, 384+24*56)
+	check("the last of them again", s, first[23:], 0)
+	check("more like them", s, several(5, 10), 5*26)
+
+	s, _ = newFake(t, 16)
+	check("10 draws of one prompt", s, slices.Repeat(first[:1], 10), 440)
+
+	s, _ = newFake(t, 2)
+	check("more prompts than streams", s, first, 384+24*56)
+
+	s, c := newFake(t, 4)
+	s.sharing, c.gaps = false, true
+	check("a memory that cannot be cut", s, first[:3], 3*440)
+}
+
+func TestRoomIsMadeAtOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	s, _ := newFake(t, 8)
+	var jobs []*job
+	for i := range 64 {
+		jobs = append(jobs, newFakeJob(tokens(rng, 30+i), 5+i%40, 0))
+	}
+	run(t, s, jobs...)
+	if p := s.stats.Packing(); p != 1 {
+		t.Errorf("packing is %.3f, want 1: %+v", p, s.stats)
+	}
+}
+
+// TestNobodyStarves keeps short questions coming, which would all like to go first.
+func TestNobodyStarves(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	s, _ := newFake(t, 2)
+	stem := tokens(rng, 128)
+	long := newFakeJob(tokens(rng, 100), 200, 0)
+	other := newFakeJob(tokens(rng, 70), 3, 0)
+	s.waiting = append(s.waiting, long)
+	s.turn()
+	for i := 0; len(long.done) == 0 || len(other.done) == 0; i++ {
+		if i > 20_000 {
+			t.Fatalf("after %d turns the long answer has %d tokens, and the other job was passed over %d times",
+				i, long.count, other.passed)
+		}
+		if i == 50 {
+			s.waiting = append(s.waiting, other)
+		}
+		for len(s.waiting) < 6 {
+			s.waiting = append(s.waiting, newFakeJob(slices.Concat(stem, tokens(rng, 500)), 1, 0))
+		}
+		s.turn()
+	}
+}
+
+func TestComputeFails(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	s, c := newFake(t, 4)
+	run(t, s, newFakeJob(tokens(rng, 200), 10, 0))
+	c.fail = fmt.Errorf("no memory")
+	jobs := []*job{newFakeJob(tokens(rng, 100), 10, 0), newFakeJob(tokens(rng, 90), 10, 0)}
+	s.waiting = append(s.waiting, jobs...)
+	if s.turn() {
+		t.Error("there is work left after all of it failed")
+	}
+	for _, j := range jobs {
+		if o := <-j.done; o.err == nil || o.err.Error() != "no memory" {
+			t.Errorf("got %v, want the error of the pass", o.err)
+		}
+	}
+	run(t, s, newFakeJob(tokens(rng, 200), 10, 0), newFakeJob(tokens(rng, 300), 10, 0))
+}
