@@ -113,10 +113,10 @@ func Check(ms []Metric, judge, embedder *backend.Info, fields Field) error {
 		if missing := m.Needs &^ fields; missing != 0 {
 			errs = append(errs, fmt.Errorf("%s needs %v, which the dataset does not have: leave the metric out, or map a column to it", m.Name, missing))
 		}
-		if err := checkModel(m.Name, "judge", m.JudgeOps, judge); err != nil {
+		if err := checkModel(m.Name, "a judge", m.JudgeOps, judge); err != nil {
 			errs = append(errs, err)
 		}
-		if err := checkModel(m.Name, "embedding model", m.EmbedOps, embedder); err != nil {
+		if err := checkModel(m.Name, "an embedding model", m.EmbedOps, embedder); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -128,8 +128,8 @@ func checkModel(metric, kind string, want backend.Ops, info *backend.Info) error
 	case want == 0 || info != nil && info.Ops.Has(want):
 		return nil
 	case info == nil:
-		return fmt.Errorf("%s needs a model that can %v: name a %s", metric, want, kind)
+		return fmt.Errorf("%s needs a model that can %v: name %s", metric, want, kind)
 	}
-	return fmt.Errorf("%s needs a %s that can %v, but %s on %s can only %v: name another",
+	return fmt.Errorf("%s needs %s that can %v, but %s on %s can only %v: name another",
 		metric, kind, want, info.Model, info.Engine, info.Ops)
 }

@@ -1,0 +1,104 @@
+package metrics
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+func TestAll(t *testing.T) {
+	if !slices.IsSorted(metricNames()) {
+		t.Errorf("the names %q are not sorted", metricNames())
+	}
+	for _, m := range All() {
+		dimension, method, ok := strings.Cut(m.Name, "/")
+		if !ok || dimension == "" || method == "" || m.Doc == "" || m.Source == "" || m.Score == nil || m.Needs == 0 || !(m.Min < m.Max) {
+			t.Errorf("%s is not complete: %+v", m.Name, m)
+		}
+		if _, ok := defaults()[dimension]; !ok {
+			t.Errorf("%s has no default method", dimension)
+		}
+		if strings.HasSuffix(m.Doc, ".") || strings.Contains(m.Doc, "\n") {
+			t.Errorf("%s: the doc %q is not one line without a full stop", m.Name, m.Doc)
+		}
+	}
+	for dimension := range defaults() {
+		if _, err := Select([]string{dimension}); err != nil {
+			t.Error(err)
+		}
+	}
+	for name := range Presets() {
+		if ms, err := Preset(name); err != nil || len(ms) == 0 {
+			t.Errorf("preset %s: %v", name, err)
+		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	check := func(names, want string) {
+		t.Helper()
+		ms, err := Select(strings.Split(names, ","))
+		var got []string
+		for _, m := range ms {
+			got = append(got, m.Name)
+		}
+		if err != nil || strings.Join(got, ",") != want {
+			t.Errorf("Select(%q) = %q, %v; want %s", names, got, err, want)
+		}
+	}
+	check("faithfulness", "faithfulness/claims")
+	check("faithfulness/claims", "faithfulness/claims")
+	check("context_relevance, answer_relevance", "context_relevance/sentences,answer_relevance/questions")
+
+	refuse := func(names string, want ...string) {
+		t.Helper()
+		_, err := Select(strings.Split(names, ","))
+		for _, w := range want {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("Select(%q): %v, want an error that says %q", names, err, w)
+			}
+		}
+	}
+	refuse("faithfullness", "did you mean faithfulness?", "there are answer_relevance/questions, context_relevance/sentences, faithfulness/claims")
+	refuse("Answer Relevancy", "did you mean answer_relevance?")
+	refuse("faithfulness/claim", "did you mean faithfulness/claims?")
+	refuse("xyz", `unknown metric "xyz": there are`)
+	refuse("", `unknown metric ""`)
+	refuse("faithfulness,faithfulness/claims", "named twice")
+	if _, err := Select(nil); err == nil {
+		t.Error("no names are accepted")
+	}
+	if _, err := Preset("ragas"); err == nil || !strings.Contains(err.Error(), "ragas-paper") {
+		t.Errorf("an unknown preset: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	judge := &backend.Info{Engine: "e 1", Model: "j", Ops: backend.CanGenerate}
+	embedder := &backend.Info{Engine: "e 1", Model: "m", Ops: backend.CanEmbed}
+	all := Question | Answer | Contexts
+	check := func(names string, judge, embedder *backend.Info, fields Field, want ...string) {
+		t.Helper()
+		ms, err := Select(strings.Split(names, ","))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Check(ms, judge, embedder, fields)
+		if want == nil && err != nil {
+			t.Errorf("Check(%s): %v", names, err)
+		}
+		for _, w := range want {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("Check(%s): %v, want an error that says %q", names, err, w)
+			}
+		}
+	}
+	check("faithfulness,answer_relevance,context_relevance", judge, embedder, all)
+	check("faithfulness", judge, nil, all)
+	check("answer_relevance", judge, nil, Question|Answer, "needs a model that can embed", "name an embedding model")
+	check("faithfulness,context_relevance", nil, embedder, all, "faithfulness/claims needs a model that can generate", "context_relevance/sentences")
+	check("faithfulness", embedder, nil, all, "m on e 1 can only embed")
+	check("faithfulness", judge, nil, Question, "needs answer, contexts, which the dataset does not have")
+}
