@@ -24,17 +24,26 @@ func TestScripts(t *testing.T) {
 			server := newWordServer()
 			env.Defer(server.Close)
 			env.Setenv("OLLAMA_HOST", server.URL)
-			env.Setenv("ASSAY_HOME", env.WorkDir+"/home")
 			env.Setenv("ASSAY_LLAMA_LIB", "")
-			example, err := os.ReadFile("../../examples/qa.jsonl")
-			if err != nil {
-				return err
-			}
-			return os.WriteFile(env.WorkDir+"/qa.jsonl", example, 0o666)
+			return home(env)
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"lines":     scriptLines,
-			"waitlines": scriptWaitLines,
-		},
+		Cmds: scriptCommands(),
 	})
+}
+
+// home gives a script an empty home folder and the example dataset.
+func home(env *testscript.Env) error {
+	env.Setenv("ASSAY_HOME", env.WorkDir+"/home")
+	example, err := os.ReadFile("../../examples/qa.jsonl")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(env.WorkDir+"/qa.jsonl", example, 0o666)
+}
+
+func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
+		"lines":     scriptLines,
+		"waitlines": scriptWaitLines,
+	}
 }
