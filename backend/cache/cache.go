@@ -15,7 +15,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -66,7 +65,7 @@ type Backend struct {
 	since  time.Time // of Wrap
 	closed atomic.Bool
 
-	asked, computed atomic.Int64 // answers given, and those of them that the engine had to give
+	cached, computed atomic.Int64 // answers given: see Calls
 
 	mu      sync.Mutex
 	flights map[backend.Key]*flight
@@ -96,15 +95,7 @@ func (b *Backend) Info() backend.Info { return b.info }
 // Calls returns how many answers came from the store, or from an equal request in flight, and how many the
 // engine computed. A text embedded counts as one.
 func (b *Backend) Calls() (cached, computed int64) {
-	computed = b.computed.Load()
-	return max(0, b.asked.Load()-computed), computed
-}
-
-// count adds n calls to a counter, unless they failed.
-func (b *Backend) count(c *atomic.Int64, n int, err error) {
-	if err == nil {
-		c.Add(int64(n))
-	}
+	return b.cached.Load(), b.computed.Load()
 }
 
 // Close closes the engine.
@@ -124,27 +115,22 @@ func (b *Backend) begin(ctx context.Context) error {
 // Generate answers from the store, or from the engine.
 func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
 	if b.mode == Off {
-		g, err := b.engine.Generate(ctx, req)
-		b.count(&b.computed, 1, err)
-		b.count(&b.asked, 1, err)
-		return g, err
+		return b.generate(ctx, req)
 	}
 	if err := b.begin(ctx); err != nil {
 		return nil, err
 	}
 	key := backend.GenerateKey(b.info, req)
 	if g, ok := lookup(b, key, decodeGeneration); ok {
-		b.asked.Add(1)
 		return g, nil
 	}
 	own := *req // the caller may leave, and reuse its request, while the engine is still at work
-	own.Messages, own.Stop = slices.Clone(req.Messages), slices.Clone(req.Stop)
+	own.Messages, own.Schema, own.Stop = slices.Clone(req.Messages), slices.Clone(req.Schema), slices.Clone(req.Stop)
 	g, err := join(ctx, b, key, func(ctx context.Context) (*backend.Generation, error) {
 		if g, ok := b.again(key); ok {
 			return decodeGeneration(g)
 		}
-		g, err := b.engine.Generate(ctx, &own)
-		b.count(&b.computed, 1, err)
+		g, err := b.generate(ctx, &own)
 		if err == nil && checkGeneration(g) == nil {
 			b.keep(key, opGenerate, newGenerateRecord(&own), g)
 		}
@@ -153,7 +139,6 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	b.asked.Add(1)
 	shared := *g
 	return &shared, nil
 }
@@ -161,26 +146,22 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 // Score answers from the store, or from the engine.
 func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
 	if b.mode == Off {
-		s, err := b.engine.Score(ctx, req)
-		b.count(&b.computed, 1, err)
-		b.count(&b.asked, 1, err)
-		return s, err
+		return b.score(ctx, req)
 	}
 	if err := b.begin(ctx); err != nil {
 		return nil, err
 	}
 	key := backend.ScoreKey(b.info, req)
 	if s, ok := lookup(b, key, decodeScores); ok {
-		b.asked.Add(1)
 		return s, nil
 	}
-	own := backend.ScoreRequest{Messages: slices.Clone(req.Messages), Continuations: slices.Clone(req.Continuations)}
+	own := *req
+	own.Messages, own.Continuations = slices.Clone(req.Messages), slices.Clone(req.Continuations)
 	s, err := join(ctx, b, key, func(ctx context.Context) (*backend.Scores, error) {
 		if s, ok := b.again(key); ok {
 			return decodeScores(s)
 		}
-		s, err := b.engine.Score(ctx, &own)
-		b.count(&b.computed, 1, err)
+		s, err := b.score(ctx, &own)
 		if err == nil && checkScores(s) == nil {
 			b.keep(key, opScore, scoreRecord{own}, s)
 		}
@@ -189,13 +170,30 @@ func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backen
 	if err != nil {
 		return nil, err
 	}
-	b.asked.Add(1)
 	shared := *s
 	shared.LogProbs = slices.Clone(s.LogProbs)
 	for i, list := range shared.LogProbs {
 		shared.LogProbs[i] = slices.Clone(list)
 	}
 	return &shared, nil
+}
+
+// generate asks the engine, and counts its answers.
+func (b *Backend) generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
+	g, err := b.engine.Generate(ctx, req)
+	if err == nil {
+		b.computed.Add(1)
+	}
+	return g, err
+}
+
+// score asks the engine, and counts its answers.
+func (b *Backend) score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
+	s, err := b.engine.Score(ctx, req)
+	if err == nil {
+		b.computed.Add(1)
+	}
+	return s, err
 }
 
 func decodeGeneration(payload []byte) (*backend.Generation, error) {
@@ -213,6 +211,7 @@ func lookup[T any](b *Backend, key backend.Key, decode func([]byte) (T, error)) 
 	if payload, found := b.again(key); found {
 		if answer, err := decode(payload); err == nil {
 			b.store.hits.Add(1)
+			b.cached.Add(1)
 			return answer, true
 		}
 	}
@@ -275,59 +274,4 @@ func show(op string, payload []byte) string {
 		return err.Error()
 	}
 	return string(text)
-}
-
-// Embed answers each text from the store where it can, and asks the engine for the others in one call.
-func (b *Backend) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if b.mode == Off || len(texts) == 0 {
-		vectors, err := b.engine.Embed(ctx, texts)
-		b.count(&b.computed, len(texts), err)
-		b.count(&b.asked, len(texts), err)
-		return vectors, err
-	}
-	if err := b.begin(ctx); err != nil {
-		return nil, err
-	}
-	vectors := make([][]float32, len(texts))
-	missing := map[backend.Key]string{}
-	keys := make([]backend.Key, len(texts))
-	for i, text := range texts {
-		keys[i] = backend.EmbedKey(b.info, text)
-		if _, again := missing[keys[i]]; again {
-			continue
-		}
-		v, ok := lookup(b, keys[i], bytesVector)
-		if !ok {
-			missing[keys[i]] = text
-		}
-		vectors[i] = v
-	}
-	if len(missing) == 0 {
-		b.asked.Add(int64(len(texts)))
-		return vectors, nil
-	}
-	fresh, err := b.embedMissing(ctx, missingInOrder(keys, missing), missing)
-	if err != nil {
-		return nil, err
-	}
-	b.asked.Add(int64(len(texts)))
-	for i, key := range keys {
-		if vectors[i] == nil {
-			vectors[i] = slices.Clone(fresh[key])
-		}
-	}
-	return vectors, nil
-}
-
-// missingInOrder lists the keys of missing, each once, in the order of keys.
-func missingInOrder(keys []backend.Key, missing map[backend.Key]string) []backend.Key {
-	left := maps.Clone(missing)
-	var list []backend.Key
-	for _, key := range keys {
-		if _, ok := left[key]; ok {
-			list = append(list, key)
-			delete(left, key)
-		}
-	}
-	return list
 }

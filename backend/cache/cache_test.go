@@ -268,6 +268,9 @@ func TestEmbedMisses(t *testing.T) {
 			v[0] = -1 // callers own their answers
 		}
 	}
+	if cached, computed := b.Calls(); cached != 8 || computed != 5 {
+		t.Errorf("%d cached and %d computed, want 8 and 5", cached, computed)
+	}
 	if want := [][]string{{"a", "b"}, {"c", "d"}, {"e"}}; !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked for %q, want %q", asked, want)
 	}

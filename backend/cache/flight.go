@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/assay-eval/assay/backend"
 )
@@ -17,9 +16,6 @@ type flight struct {
 	value   any           // *Generation, *Scores, or vectors
 	err     error
 }
-
-// vectors are embeddings by the keys of their texts.
-type vectors map[backend.Key][]float32
 
 // start begins a flight, which the caller is on. The caller holds b.mu, and none of keys is in flight.
 func (b *Backend) start(ctx context.Context, keys []backend.Key, ask func(context.Context) (any, error)) *flight {
@@ -74,7 +70,8 @@ func (b *Backend) leave(f *flight) {
 func join[T any](ctx context.Context, b *Backend, key backend.Key, ask func(context.Context) (T, error)) (T, error) {
 	b.mu.Lock()
 	f := b.flights[key]
-	if f != nil {
+	joined := f != nil
+	if joined {
 		f.waiting++
 		b.store.joined.Add(1)
 	} else {
@@ -86,86 +83,8 @@ func join[T any](ctx context.Context, b *Backend, key backend.Key, ask func(cont
 		var none T
 		return none, err
 	}
+	if joined {
+		b.cached.Add(1)
+	}
 	return value.(T), nil
-}
-
-// embedMissing gets the vectors of texts that the store does not have: those that are on their way from
-// the flights that bring them, and the others in one call. Keys lists the keys of texts.
-func (b *Backend) embedMissing(ctx context.Context, keys []backend.Key, texts map[backend.Key]string) (vectors, error) {
-	var own []backend.Key
-	var aboard []*flight                 // others' and then our own
-	bring := map[*flight][]backend.Key{} // what each of them brings us
-	b.mu.Lock()
-	for _, key := range keys {
-		f := b.flights[key]
-		if f == nil {
-			own = append(own, key)
-			continue
-		}
-		if bring[f] == nil {
-			aboard = append(aboard, f)
-			f.waiting++
-		}
-		bring[f] = append(bring[f], key)
-		b.store.joined.Add(1)
-	}
-	others := len(aboard)
-	if len(own) > 0 {
-		f := b.start(ctx, own, func(ctx context.Context) (any, error) { return b.ask(ctx, own, texts) })
-		aboard, bring[f] = append(aboard, f), own
-	}
-	b.mu.Unlock()
-
-	got := vectors{}
-	for i, f := range aboard {
-		value, err := b.wait(ctx, f)
-		if err != nil && ctx.Err() == nil && i < others {
-			// It may have failed over a text that is not ours.
-			value, err = b.ask(ctx, bring[f], texts)
-		}
-		if err != nil {
-			for _, f := range aboard[i+1:] {
-				b.leave(f)
-			}
-			return nil, err
-		}
-		for _, key := range bring[f] {
-			got[key] = value.(vectors)[key]
-		}
-	}
-	return got, nil
-}
-
-// ask asks the engine for the vectors of some texts, and stores them.
-func (b *Backend) ask(ctx context.Context, keys []backend.Key, texts map[backend.Key]string) (vectors, error) {
-	got := vectors{}
-	var rest []backend.Key
-	var batch []string
-	for _, key := range keys {
-		if payload, ok := b.again(key); ok {
-			if v, err := bytesVector(payload); err == nil {
-				got[key] = v
-				continue
-			}
-		}
-		rest, batch = append(rest, key), append(batch, texts[key])
-	}
-	if len(batch) == 0 {
-		return got, nil
-	}
-	answer, err := b.engine.Embed(ctx, batch)
-	b.count(&b.computed, len(batch), err)
-	if err != nil {
-		return nil, err
-	}
-	if len(answer) != len(batch) {
-		return nil, fmt.Errorf("%s gave %d vectors for %d texts", b.info.Engine, len(answer), len(batch))
-	}
-	for i, key := range rest {
-		got[key] = answer[i]
-		if checkVector(answer[i]) == nil {
-			b.keep(key, opEmbed, embedRecord{batch[i]}, answer[i])
-		}
-	}
-	return got, nil
 }

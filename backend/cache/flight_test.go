@@ -81,6 +81,9 @@ func TestOneCall(t *testing.T) {
 	if n := fake.Stats().Calls(); n != 1 {
 		t.Errorf("%d calls, want 1", n)
 	}
+	if cached, computed := b.Calls(); cached != 21 || computed != 1 {
+		t.Errorf("%d cached and %d computed, want 21 and 1", cached, computed)
+	}
 }
 
 // TestAllLeave checks that a call nobody waits for is cancelled, and that the next caller asks anew.

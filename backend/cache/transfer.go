@@ -105,38 +105,50 @@ type Imported struct {
 // only from those whose results you would trust. An error ends it; what came before is kept.
 func (s *Store) Import(r io.Reader) (Imported, error) {
 	var done Imported
+	err := s.packer.readExport(r, func(batch []*entry) error {
+		if err := s.insert(batch, &done); err != nil {
+			return explain(s.path, err)
+		}
+		return nil
+	})
+	return done, err
+}
+
+// readExport calls each for the entries of an export, some at a time. Those before an error are among them.
+func (p *packer) readExport(r io.Reader, each func(batch []*entry) error) error {
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(64<<20))
 	if err != nil {
-		return done, err
+		return err
 	}
 	defer z.Close()
 	in := &lineReader{r: bufio.NewReaderSize(z, 1<<16)}
 	var head transferHead
 	line, err := in.next()
 	if err != nil || unmarshal(line, &head) != nil || head.Format != transferFormat {
-		return done, errors.New("this is no export of assay's cache")
+		return errors.New("this is no export of assay's cache")
 	}
 	if head.Version != transferVersion {
-		return done, fmt.Errorf("this export has version %d, and this assay reads %d: upgrade the older of the two", head.Version, transferVersion)
+		return fmt.Errorf("this export has version %d, and this assay reads %d: upgrade the older of the two",
+			head.Version, transferVersion)
 	}
 	for {
-		batch, last, err := s.readBatch(in)
-		if err == nil || len(batch) > 0 {
-			if werr := s.insert(batch, &done); werr != nil {
-				return done, explain(s.path, werr)
+		batch, last, err := p.readBatch(in)
+		if len(batch) > 0 {
+			if err := each(batch); err != nil {
+				return err
 			}
 		}
 		if err != nil {
-			return done, fmt.Errorf("line %d: %w", in.n, err)
+			return fmt.Errorf("line %d: %w", in.n, err)
 		}
 		if last {
-			return done, nil
+			return nil
 		}
 	}
 }
 
 // readBatch reads up to batchEntries entries, and reports whether the export ended with them.
-func (s *Store) readBatch(in *lineReader) (batch []*entry, last bool, err error) {
+func (p *packer) readBatch(in *lineReader) (batch []*entry, last bool, err error) {
 	for size := 0; len(batch) < batchEntries && size < maxBatch; size += batch[len(batch)-1].size() {
 		line, err := in.next()
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -152,7 +164,7 @@ func (s *Store) readBatch(in *lineReader) (batch []*entry, last bool, err error)
 			}
 			return batch, true, nil
 		}
-		e, err := s.parseLine(line)
+		e, err := p.parseLine(line)
 		if err != nil {
 			return batch, false, err
 		}
@@ -162,7 +174,7 @@ func (s *Store) readBatch(in *lineReader) (batch []*entry, last bool, err error)
 }
 
 // parseLine checks one exported entry.
-func (s *Store) parseLine(data []byte) (*entry, error) {
+func (p *packer) parseLine(data []byte) (*entry, error) {
 	var line transferLine
 	if err := unmarshal(data, &line); err != nil {
 		return nil, err
@@ -190,8 +202,8 @@ func (s *Store) parseLine(data []byte) (*entry, error) {
 	}
 	return &entry{
 		key: key, op: line.Op, info: info, created: created,
-		answer:  s.packer.pack(key, partAnswer, answer),
-		request: s.packer.pack(key, partRequest, line.Request),
+		answer:  p.pack(key, partAnswer, answer),
+		request: p.pack(key, partRequest, line.Request),
 	}, nil
 }
 
