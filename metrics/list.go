@@ -193,8 +193,10 @@ func findJSON(text string) (any, bool) {
 		if body != "" && (body[0] == '[' || body[0] == '{') {
 			for _, attempt := range []string{body, trailingComma.ReplaceAllString(body, "$1")} {
 				var v any
-				if json.NewDecoder(strings.NewReader(attempt)).Decode(&v) == nil {
-					return v, true
+				d := json.NewDecoder(strings.NewReader(attempt))
+				if d.Decode(&v) == nil {
+					rest, _, _ := strings.Cut(attempt[d.InputOffset():], "\n")
+					return v, !tokenize.HasWords(rest) // "[1] Yes" is none
 				}
 			}
 			return nil, false
@@ -226,10 +228,14 @@ func jsonItems(v any) []item {
 		}
 		return items
 	case map[string]any:
+		var lists [][]any
 		for _, e := range v {
-			if list, ok := e.([]any); ok && len(v) == 1 {
-				return jsonItems(list)
+			if list, ok := e.([]any); ok {
+				lists = append(lists, list)
 			}
+		}
+		if len(lists) == 1 {
+			return jsonItems(lists[0])
 		}
 	}
 	return nil

@@ -35,6 +35,7 @@ func TestDecodeList(t *testing.T) {
 		{"fenced JSON", "Here you go:\n```json\n{\"statements\": [\"One is odd.\", \"Two is even.\",],}\n```\nAnything else?",
 			[]string{"One is odd.", "Two is even."}},
 		{"JSON objects", `[{"statement": "One is odd."}, {"claim": "Two is even."}]`, []string{"One is odd.", "Two is even."}},
+		{"JSON with a note", `{"note": "hm", "statements": ["One is odd.", "Two is even."]}`, []string{"One is odd.", "Two is even."}},
 		{"broken JSON", "[\n\"One is odd.\",\n\"Two is even.\"", []string{"One is odd.", "Two is even."}},
 		{"fenced list", "```\n1. One is odd.\n2. Two is even.\n```", []string{"One is odd.", "Two is even."}},
 		{"windows lines", "1. One is odd.\r\n2. Two is even.\r\n", []string{"One is odd.", "Two is even."}},

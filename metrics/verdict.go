@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,9 +22,9 @@ var errNoVerdict = errors.New("no verdict in the reply")
 // decodeVerdicts finds the verdicts on statements in a reply: one per statement, in their order, not
 // given where the reply has none or two that disagree. It is an error if none is given at all.
 //
-// A verdict belongs to the statement whose text it repeats, else to the one whose number it bears.
-// Mere order counts only where there is no other reading: no numbers, and as many verdicts as
-// statements. What the reply says after a cut is only missing, since each verdict stands by itself.
+// A verdict belongs to the statement whose number it bears or whose text it repeats: see align. Mere
+// order counts only where there is no other reading: no numbers, and as many verdicts as statements.
+// What a cut reply did not come to is only missing, since each verdict stands by itself.
 func decodeVerdicts(r reply, statements []string, words verdictWords) ([]verdict, error) {
 	entries := jsonVerdicts(r.text, words)
 	if entries == nil {
@@ -64,41 +65,60 @@ type verdictEntry struct {
 }
 
 // align says for each entry which statement it is about, -1 for none.
+//
+// Numbers that count up from the first one are believed, unless the entry begins with the text of
+// another statement: then the judge has skipped one or lost count, and it is about neither. Other
+// numbers count only where no statement is repeated.
 func align(entries []verdictEntry, statements []string) []int {
 	normal := make([]string, len(statements))
 	for i, s := range statements {
 		normal[i] = tokenize.Normalize(s)
 	}
-	lowest, highest, numbered := len(statements)+1, -1, 0
-	for _, e := range entries {
-		if e.number >= 0 {
-			lowest, highest = min(lowest, e.number), max(highest, e.number)
-			numbered++
-		}
-	}
-	base := 1
-	if lowest == 0 && highest == len(statements)-1 {
-		base = 0
-	}
+	base, counted, numbered := numbering(entries, len(statements))
 	at := make([]int, len(entries))
 	for i, e := range entries {
-		switch at[i] = echoed(e.text, normal); {
-		case at[i] >= 0:
-		case e.number >= base && e.number < base+len(statements):
-			at[i] = e.number - base
-		case numbered == 0 && len(entries) == len(statements), len(entries) == 1 && len(statements) == 1:
+		at[i] = -1
+		own := e.number - base
+		inRange := e.number >= base && own < len(statements)
+		switch {
+		case counted && inRange:
+			if other := echoed(e.text, normal, strings.HasPrefix); other < 0 || other == own {
+				at[i] = own
+			}
+		case counted: // one more than there are statements
+		case echoed(e.text, normal, strings.Contains) >= 0:
+			at[i] = echoed(e.text, normal, strings.Contains)
+		case inRange:
+			at[i] = own
+		case !numbered && len(entries) == len(statements), len(entries) == 1 && len(statements) == 1:
 			at[i] = i
 		}
 	}
 	return at
 }
 
-// echoed returns the statement that text repeats, the longest if several, -1 if none. A statement of
-// one or two words is no evidence: it may occur by chance. One that stands twice is not told apart.
-func echoed(text string, statements []string) int {
+// numbering describes the numbers of entries about n statements: which one the count begins at, whether
+// all of them count up from there (gaps allowed), and whether there are any.
+func numbering(entries []verdictEntry, n int) (base int, counted, numbered bool) {
+	base, counted = 1, len(entries) > 0
+	if counted && entries[0].number == 0 && entries[len(entries)-1].number == n-1 {
+		base = 0
+	}
+	for i, e := range entries {
+		numbered = numbered || e.number >= 0
+		if i == 0 && e.number != base || i > 0 && e.number <= entries[i-1].number {
+			counted = false
+		}
+	}
+	return base, counted, numbered
+}
+
+// echoed returns the statement that text repeats, where within says; the longest if several, -1 if none
+// or if it stands twice. A statement of one or two words is no evidence: it may occur by chance.
+func echoed(text string, statements []string, within func(text, part string) bool) int {
 	best := -1
 	for i, s := range statements {
-		if strings.Count(s, " ") < 2 || !containsWords(text, s) {
+		if strings.Count(s, " ") < 2 || !within(" "+text+" ", " "+s+" ") {
 			continue
 		}
 		switch {
@@ -149,10 +169,7 @@ func textVerdicts(r reply, statements []string, words verdictWords) []verdictEnt
 	for i := range entries {
 		text := words.first(parts[i], statements)
 		entries[i].text = tokenize.Normalize(text)
-		entries[i].verdict = words.find(text, statements)
-	}
-	if r.cut && len(entries) > 0 && len(statements) > 1 {
-		entries = entries[:len(entries)-1] // its verdict may be a word of an unfinished reason
+		entries[i].verdict = words.find(text, statements, r.cut && i == len(entries)-1)
 	}
 	return entries
 }
@@ -182,15 +199,19 @@ func jsonVerdicts(text string, words verdictWords) []verdictEntry {
 
 // fieldVerdicts reads an object that holds an array of verdicts, or one field per verdict.
 func fieldVerdicts(object map[string]any, words verdictWords) []verdictEntry {
+	if list, ok := object["verdicts"].([]any); ok {
+		object = map[string]any{"verdicts": list}
+	}
 	var entries []verdictEntry
-	for field, v := range object {
-		if list, ok := v.([]any); ok {
+	for _, field := range slices.Sorted(maps.Keys(object)) {
+		list, ok := object[field].([]any)
+		if ok && len(object) == 1 {
 			for _, e := range list {
 				entries = append(entries, words.fromJSON(e))
 			}
 			return entries
 		}
-		e := words.fromJSON(v)
+		e := words.fromJSON(object[field])
 		if it, ok := parseItem(field + "."); ok {
 			e.number = it.number
 		} else {

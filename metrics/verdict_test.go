@@ -62,6 +62,12 @@ func TestDecodeVerdicts(t *testing.T) {
 		{"JSON objects", three, "```json\n{\"verdicts\": [{\"statement\": \"No one lives in the tower.\", \"reason\": \"none\", \"verdict\": 0},\n{\"statement\": \"The tower is 90 metres tall.\", \"verdict\": 1,},]}\n```", "yn-"},
 		{"JSON by number", three, `{"1": "Yes", "2": "no", "3": true}`, "yny"},
 		{"JSON numbers inside", three, `[{"id": 3, "verdict": "yes"}, {"id": 1, "verdict": "no"}]`, "n-y"},
+		{"lost count", three, "1. The tower is 90 metres tall: Yes\n2. Yes Tower is its name: Yes\n3. No one lives in the tower: No", "y--"},
+		{"reason quotes another", three, "1. It says 80. Verdict: No\n2. All we learn is that the tower is 90 metres tall. Verdict: No\n3. Verdict: Yes", "nny"},
+		{"square brackets", three, "[1] Yes\n[2] No\n[3] Yes", "yny"},
+		{"JSON with the statements", three, `{"statements": ["a", "b", "c"], "verdicts": ["yes", "no", "yes"]}`, "yny"},
+		{"JSON by text", three, `{"The tower is 90 metres tall.": "Yes", "No one lives in the tower.": false, "more": "yes"}`, "yn-"},
+		{"one, square bracket", one, "[1] No", "n"},
 		{"one", one, "Yes", "y"},
 		{"one, prose", one, "The text says that it is 80 metres tall.\nVerdict: No", "n"},
 		{"one, other number", one, "3. No", "n"},
@@ -89,10 +95,21 @@ func TestDecodeVerdictsOfNothing(t *testing.T) {
 
 // The last entry of a cut reply may lack its verdict and yet hold a word that looks like one.
 func TestDecodeVerdictsCut(t *testing.T) {
-	got, err := decodeVerdicts(reply{"1. Yes\n2. No", true}, []string{"a b c", "d e f"}, verdictWordsOf(&Prompt{}))
-	if err != nil || pattern(got) != "y-" {
-		t.Errorf("got %s, %v; want y-", pattern(got), err)
+	check := func(text string, want string) {
+		t.Helper()
+		got, err := decodeVerdicts(reply{text, true}, []string{"a b c", "d e f"}[:len(want)], verdictWordsOf(&Prompt{}))
+		if err != nil {
+			got = make([]verdict, len(want))
+		}
+		if pattern(got) != want {
+			t.Errorf("decodeVerdicts(%q) = %s, %v; want %s", text, pattern(got), err, want)
+		}
 	}
+	check("1. Yes\n2. No", "y-")
+	check("1. Yes\n2. The text says that no", "y-")
+	check("1. Yes\n2. No, since the text s", "yn")
+	check("1. The text is about a tower that no", "-")
+	check("Verdict: Yes\nBecause the t", "y")
 }
 
 // The words of a prompt in another language count beside the English ones.

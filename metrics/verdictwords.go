@@ -30,9 +30,9 @@ type verdictMark struct {
 // find decides what text, the part of a reply about one of the statements, says. In this order: the
 // last phrase after a label such as "Verdict:"; a phrase at the beginning, unless the end contradicts
 // it; a phrase at the end; "supported", with or without a negation, if it is always the same; else
-// none, since a yes or no in the middle of a sentence may mean anything.
-// The statement itself, where it is repeated, does not count.
-func (w verdictWords) find(text string, statements []string) verdict {
+// none, since a yes or no in the middle of a sentence may mean anything. The statements, where they are
+// repeated, do not count. Of a text that was cut, the last word and the end do not count either.
+func (w verdictWords) find(text string, statements []string, cut bool) verdict {
 	normal := tokenize.Normalize(text)
 	for _, s := range statements {
 		if s = tokenize.Normalize(s); strings.Contains(s, " ") && containsWords(normal, s) {
@@ -40,6 +40,9 @@ func (w verdictWords) find(text string, statements []string) verdict {
 		}
 	}
 	words := strings.Fields(normal)
+	if cut {
+		words = words[:max(0, len(words)-1)]
+	}
 	marks := w.marks(words)
 	if len(marks) == 0 {
 		return verdict{}
@@ -51,7 +54,7 @@ func (w verdictWords) find(text string, statements []string) verdict {
 			return said(m)
 		}
 	}
-	switch atStart, atEnd := first.from == 0, last.to == len(words); {
+	switch atStart, atEnd := first.from == 0, last.to == len(words) && !cut; {
 	case atStart && atEnd && first.yes != last.yes:
 		return verdict{}
 	case atStart:
@@ -70,7 +73,7 @@ func (w verdictWords) find(text string, statements []string) verdict {
 
 // verdictLabels are the words after which a verdict stands.
 func verdictLabels() []string {
-	return []string{"verdict", "answer", "supported", "conclusion", "judgement", "judgment", "urteil", "antwort", "veredicto", "réponse"}
+	return []string{"verdict", "verdicts", "answer", "supported", "conclusion", "judgement", "judgment"}
 }
 
 // marks finds the phrases in words, the longest where several begin at one word, none overlapping.
@@ -113,7 +116,7 @@ func startsWith(words, parts []string) bool {
 func (w verdictWords) first(lines []string, statements []string) string {
 	for i, line := range lines {
 		if strings.TrimSpace(line) == "" {
-			if text := strings.Join(lines[:i], "\n"); w.find(text, statements).given {
+			if text := strings.Join(lines[:i], "\n"); w.find(text, statements, false).given {
 				return text
 			}
 		}
@@ -133,7 +136,7 @@ func (w verdictWords) fromJSON(v any) verdictEntry {
 	case float64:
 		e.given, e.yes = v == 0 || v == 1, v == 1
 	case string:
-		e.verdict = w.find(v, nil)
+		e.verdict = w.find(v, nil, false)
 		if e.reason == v {
 			e.reason = ""
 		}
