@@ -97,8 +97,8 @@ func wordReply(system, last string) string {
 		for i, s := range tokenize.Sentences(part("Answer:", "")) {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
 		}
-	case strings.Contains(system, "Judge each statement"):
-		for line := range strings.Lines(part("Statements:", "")) {
+	case strings.Contains(system, "check statements"):
+		for line := range strings.Lines(part("Statements:", "Verdicts:")) {
 			number, claim, _ := strings.Cut(strings.TrimSpace(line), ". ")
 			verdict := "No"
 			if shared(claim, part("Text:", "Statements:")) >= 0.7 {
