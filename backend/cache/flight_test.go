@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/assay-eval/assay/backend"
@@ -29,27 +30,14 @@ func held() (fake *backendtest.Fake, began <-chan backendtest.Call, pass chan st
 	}}, calls, pass
 }
 
-// waiting waits until n callers are on the flight for key.
-func waiting(b *Backend, key backend.Key, n int) {
-	for {
-		b.mu.Lock()
-		f := b.flights[key]
-		there := f != nil && f.waiting == n
-		b.mu.Unlock()
-		if there {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // TestOneCall sends equal requests at once, cancels the first of them, and checks that one call serves the
 // others.
-func TestOneCall(t *testing.T) {
+func TestOneCall(t *testing.T) { synctest.Test(t, testOneCall) }
+
+func testOneCall(t *testing.T) {
 	fake, began, pass := held()
 	b := Wrap(fake, open(t), Use, nil)
 	req := ask("popular")
-	key := backend.GenerateKey(b.Info(), req)
 	ctx, cancel := context.WithCancel(t.Context())
 	leader := make(chan error)
 	go func() {
@@ -68,7 +56,7 @@ func TestOneCall(t *testing.T) {
 			}
 		})
 	}
-	waiting(b, key, 21)
+	synctest.Wait()
 	cancel()
 	if err := <-leader; !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled leader got %v", err)
@@ -87,7 +75,9 @@ func TestOneCall(t *testing.T) {
 }
 
 // TestAllLeave checks that a call nobody waits for is cancelled, and that the next caller asks anew.
-func TestAllLeave(t *testing.T) {
+func TestAllLeave(t *testing.T) { synctest.Test(t, testAllLeave) }
+
+func testAllLeave(t *testing.T) {
 	fake, began, pass := held()
 	b := Wrap(fake, open(t), Use, nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +89,7 @@ func TestAllLeave(t *testing.T) {
 		}()
 	}
 	<-began
-	waiting(b, backend.GenerateKey(b.Info(), ask("unpopular")), 2)
+	synctest.Wait()
 	cancel()
 	for range 2 {
 		if err := <-errs; !errors.Is(err, context.Canceled) {
@@ -116,7 +106,9 @@ func TestAllLeave(t *testing.T) {
 }
 
 // TestEmbedTogether has callers share texts in flight, one batch of which fails over another text.
-func TestEmbedTogether(t *testing.T) {
+func TestEmbedTogether(t *testing.T) { synctest.Test(t, testEmbedTogether) }
+
+func testEmbedTogether(t *testing.T) {
 	fake, began, pass := held()
 	inner := fake.Before
 	fake.Before = func(ctx context.Context, call backendtest.Call) error {
@@ -129,7 +121,6 @@ func TestEmbedTogether(t *testing.T) {
 		return nil
 	}
 	b := Wrap(fake, open(t), Use, nil)
-	key := func(text string) backend.Key { return backend.EmbedKey(b.Info(), text) }
 	var wg sync.WaitGroup
 	embed := func(ctx context.Context, want error, texts ...string) {
 		wg.Go(func() {
@@ -149,14 +140,12 @@ func TestEmbedTogether(t *testing.T) {
 	embed(t.Context(), nil, "shared", "own")
 	<-began
 	embed(t.Context(), nil, "own", "shared")
-	waiting(b, key("own"), 2)
-	waiting(b, key("shared"), 3)
+	synctest.Wait()
 	ctx, cancel := context.WithCancel(t.Context())
 	embed(ctx, context.Canceled, "own", "shared", "third")
 	<-began
 	cancel()
-	waiting(b, key("own"), 2)
-	waiting(b, key("shared"), 3)
+	synctest.Wait()
 	close(pass)
 	wg.Wait()
 	embed(t.Context(), nil, "shared", "own", "third")
