@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -67,30 +68,33 @@ func parseAddress(address string) (*url.URL, error) {
 	default:
 		return bad("its scheme is neither http nor https")
 	}
-	if strings.ContainsAny(rest, "@?# \t\r\n\\") {
-		return bad("it takes a host and a port")
-	}
 	hostport, path, _ := strings.Cut(rest, "/")
+	path = strings.TrimSuffix(path, "/")
 	host, given, err := net.SplitHostPort(hostport)
 	if err != nil {
 		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
-		if strings.Contains(host, ":") && net.ParseIP(host) == nil {
-			return bad("it takes a host and a port")
-		}
 	} else if given != "" {
 		port = given
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return bad("its port is not a number from 1 to 65535")
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+	ip := net.ParseIP(host)
+	switch {
+	case !pathForm.MatchString(path) || ip == nil && host != "" && !hostForm.MatchString(host):
+		return bad("it takes a host and a port")
+	case ip != nil && ip.Equal(net.IPv6unspecified):
+		host = "::1"
+	case host == "" || ip != nil && ip.IsUnspecified():
 		host = "127.0.0.1"
-		if ip != nil && ip.To4() == nil {
-			host = "::1"
-		}
 	}
-	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port), Path: strings.Trim(path, "/")}, nil
+	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port), Path: path}, nil
 }
+
+var (
+	hostForm = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	pathForm = regexp.MustCompile(`^([A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*)?$`)
+)
 
 // An exchange is one request and its answer. The client of package api says nothing of what ends a
 // stream early, so the exchange remembers it.
