@@ -47,6 +47,9 @@ func (g *GGUF) checkAsserted() error {
 	if what != "" {
 		return fmt.Errorf("%s, where llama.cpp would stop: %w", what, errDamaged)
 	}
+	if n, ok := g.Int(arch + ".pooling_type"); ok && n >= int64(len(poolings)) {
+		return fmt.Errorf("its pooling is number %d, where llama.cpp would stop: %w", n, errDamaged)
+	}
 	if s, ok := g.String(arch + ".rope.scaling.type"); ok && !slices.Contains(ropeScalings, s) {
 		return fmt.Errorf("its rope scaling is %.40q, where llama.cpp %s knows %v: choose another model",
 			s, EngineVersion, ropeScalings)
@@ -75,6 +78,51 @@ func (g *GGUF) checkVocabulary() error {
 			return fmt.Errorf("token %d of its vocabulary, %.40q, is there twice, where llama.cpp would stop: %w", i, token, errDamaged)
 		}
 		seen[token] = true
+	}
+	for b := range 256 {
+		if kind == "llama" && !seen[fmt.Sprintf("<0x%02X>", b)] && !seen[string([]byte{byte(b)})] {
+			return fmt.Errorf("its vocabulary has no token for the byte %#02x, and llama.cpp would stop at a text that "+
+				"needs it: %w", b, errDamaged)
+		}
+	}
+	return g.checkSpecialTokens(kind, len(tokens))
+}
+
+// checkSpecialTokens checks that the tokens which llama.cpp puts around a text are in the vocabulary. Each
+// has an id by default, which a field overrides if it is below the number of tokens.
+func (g *GGUF) checkSpecialTokens(kind string, tokens int) error {
+	type special struct {
+		name, key, add string // add: the field that says whether the token is added; "" for one that always is
+		added          bool   // unless the field says otherwise
+		id             int    // by default; -1: none
+	}
+	bos := special{"begin-of-text", "bos_token_id", "add_bos_token", false, -1}
+	eos := special{"end-of-text", "eos_token_id", "add_eos_token", false, -1}
+	list := []special{bos, eos}
+	switch kind {
+	case "llama":
+		list[0].added, list[0].id, list[1].id = true, 1, 2
+	case "bert":
+		list = []special{{"[CLS]", "bos_token_id", "", true, 101}, {"[SEP]", "seperator_token_id", "", true, 102}}
+	case "t5":
+		list[1].added, list[1].id = true, 1
+	case "gpt2", "hybriddna", "whitespace":
+		list[0].id, list[1].id = 11, 11
+	case "plamo2":
+		list[0].id, list[1].id = 1, 2
+	case "gemma4":
+		return nil // its defaults are not written down anywhere but in its vocabulary
+	}
+	for _, s := range list {
+		if add, ok := g.Bool("tokenizer.ggml." + s.add); ok && s.add != "" {
+			s.added = add
+		}
+		if id, ok := g.values["tokenizer.ggml."+s.key].(uint32); ok && int64(id) < int64(tokens) {
+			s.id = int(id)
+		}
+		if s.added && (s.id < 0 || s.id >= tokens) {
+			return fmt.Errorf("its vocabulary of %d tokens has no %s token, where llama.cpp would stop: %w", tokens, s.name, errDamaged)
+		}
 	}
 	return nil
 }
