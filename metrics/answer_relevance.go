@@ -66,10 +66,13 @@ var errNoQuestion = errors.New("no question in the reply")
 // decodeQuestion finds the question in a reply: the first line or sentence with a question mark, else
 // the only line, since some languages need no mark.
 func decodeQuestion(r reply) (string, error) {
-	items := parseList(r.text)
-	for _, it := range items {
-		text := unlabelled(it.text)
-		for _, s := range tokenize.Sentences(text) {
+	var items []item
+	for _, it := range copiedLines(r.text) {
+		if preamble(it.text) {
+			continue
+		}
+		items = append(items, it)
+		for _, s := range tokenize.Sentences(unlabelled(it.text)) {
 			if strings.ContainsAny(lastRunes(s.Text), "?？؟;՞⁇") && tokenize.HasWords(s.Text) {
 				return clean(s.Text), nil
 			}
@@ -78,7 +81,7 @@ func decodeQuestion(r reply) (string, error) {
 	if r.cut {
 		return "", errCut
 	}
-	if len(items) != 1 || !tokenize.HasWords(items[0].text) {
+	if len(items) != 1 {
 		return "", errNoQuestion
 	}
 	return unlabelled(items[0].text), nil

@@ -10,4 +10,11 @@
 //     out in input order. A failure is never a number.
 //
 // Each family of metrics is one file. [All] lists them.
+//
+// In a conversation, a sample's Question and Answer are its last turn, and History is what was said
+// before. The metrics of the RAGAS paper know only a question, an answer and contexts, so their built-in
+// prompts leave History out; it is there for a user's own prompt to show.
+//
+// Text that is too long for a model is never cut. Contexts and answers are read in windows of whole
+// sentences, as few as fit, and the findings say in which window a statement found its support.
 package metrics

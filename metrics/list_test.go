@@ -91,6 +91,7 @@ func TestDecodeQuestion(t *testing.T) {
 	check("1. Who built it?\n2. When?", "Who built it?")
 	check("Sure! Here is the question:\n\nWho built it?", "Who built it?")
 	check("Who built it? It was Mara Lind.", "Who built it?")
+	check("Question: Who built it?\n\nThe possible answers are:\n1. Mara\n2. Lind", "Who built it?")
 	check("谁建造了灯塔？", "谁建造了灯塔？")
 	check("من بنى المنارة؟", "من بنى المنارة؟")
 	check("Ποιος το έχτισε;", "Ποιος το έχτισε;")

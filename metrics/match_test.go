@@ -11,7 +11,7 @@ import (
 
 func TestMatcher(t *testing.T) {
 	m := newMatcher([]string{
-		0: "Oral Argument",
+		0: "Oral Arguments",
 		1: "The Court of Appeal records all oral arguments electronically.",
 		2: "Any party may pay a fee to get a copy of the recording, as long as it asks within thirty days.",
 		3: "1. You can visit a law library.",
@@ -31,7 +31,7 @@ func TestMatcher(t *testing.T) {
 	check("The Court of Appeal records oral arguments electronically", 1)          // a word left out
 	check("The Court of Appeals records all the oral arguments electronically", 1) // and changed
 	check("Any party may pay a fee to get a copy of the recording.", 2)            // a part
-	check("Oral argument", 0)
+	check("Oral arguments", 0)
 	check("The fee is $25. Any party may pay a fee to get a copy of the recording, as long as it asks within thirty days.", 2, 4)
 	check("The fee is $25", 4)
 	check("The fee is 30 euros", 7)

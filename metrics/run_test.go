@@ -34,12 +34,18 @@ func metric(name string, score func(ctx context.Context, m Models, s *Sample) (S
 	return Metric{Name: name, Max: 1, Needs: Question, Score: score}
 }
 
-// asking is a metric that asks the judge once.
-func asking(name string) Metric {
+// asking is a metric that asks the judge once, and asks the judge n times.
+func asking(name string) Metric { return asks(name, 1) }
+
+func asks(name string, n int) Metric {
 	return metric(name, func(ctx context.Context, m Models, s *Sample) (Score, error) {
 		req := &backend.GenerateRequest{Messages: []backend.Message{{Role: backend.User, Text: name + s.ID}}, MaxTokens: 8}
-		_, err := m.Judge.Generate(ctx, req)
-		return Score{Value: 1}, err
+		for range n {
+			if _, err := m.Judge.Generate(ctx, req); err != nil {
+				return Score{}, err
+			}
+		}
+		return Score{Value: 1}, nil
 	})
 }
 
@@ -260,7 +266,7 @@ func TestRunStopsWhenEmitFails(t *testing.T) {
 
 // Once the context is cancelled, no call begins; calls in flight have their grace.
 func TestRunCancelled(t *testing.T) {
-	check := func(grace, perToken time.Duration, emitted int) {
+	check := func(grace, perToken time.Duration, calls, emitted int) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -275,7 +281,7 @@ func TestRunCancelled(t *testing.T) {
 			// Each call takes 8 tokens' time; all samples of the window run at once.
 			time.AfterFunc(perToken*4, func() { cancel(cause) })
 			begin := time.Now()
-			got, err := collect(ctx, numbered(1000), []Metric{asking("x/a")}, Models{Judge: fake},
+			got, err := collect(ctx, numbered(1000), []Metric{asks("x/a", calls)}, Models{Judge: fake},
 				Options{Window: 10, Grace: grace, Ready: func(Result) { ended.Add(1) }})
 			if err != cause || late.Load() != 0 {
 				t.Errorf("error %v, %d calls begun after it", err, late.Load())
@@ -288,9 +294,10 @@ func TestRunCancelled(t *testing.T) {
 			}
 		})
 	}
-	check(0, time.Second, 0)
-	check(5*time.Second, time.Second, 10) // 4 seconds are left of each call
-	check(3*time.Second, time.Second, 0)  // too little for them
+	check(0, time.Second, 1, 0)
+	check(5*time.Second, time.Second, 1, 10) // 4 seconds are left of each call
+	check(3*time.Second, time.Second, 1, 0)  // too little for them
+	check(time.Minute, time.Second, 2, 0)    // each has a call to make yet
 }
 
 func TestRunCancelledBefore(t *testing.T) {

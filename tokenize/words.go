@@ -40,8 +40,6 @@ func Normalize(text string) string {
 }
 
 // fold removes format characters and variation selectors from text, then folds case and composes.
-// Composition may expose letters that fold once more (the long s with a dot, say), hence the loop; the
-// Unicode stability policies let it end after two or three rounds.
 func fold(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector) {
@@ -49,14 +47,13 @@ func fold(text string) string {
 		}
 		return r
 	}, text)
-	for range 4 {
-		folded := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
-		if folded == text {
-			break
+	text = norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cherokee, r) { // x/text swaps its cases instead of folding them to one
+			return unicode.ToUpper(r)
 		}
-		text = folded
-	}
-	return text
+		return r
+	}, text)
 }
 
 // wordRune reports whether r is part of a word: a letter, a mark (Hindi vowels, say) or a number.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 func TestNormalize(t *testing.T) {
@@ -26,7 +27,24 @@ func TestNormalize(t *testing.T) {
 	check("हिन्दी में।", "हिन्दी में")
 	check("我喜欢茶。", "我喜欢茶")
 	check("١٢٣، نعم؟", "١٢٣ نعم")
+	check("ᏣᎳᎩ Ꮳꮃꭹ", "ᏣᎳᎩ ᏣᎳᎩ")
 	check("a\xffb", "a b")
+}
+
+// Every letter with a case, alone and with marks that compose with it, is brought to one form at once.
+func TestNormalizeLetters(t *testing.T) {
+	for r := range rune(unicode.MaxRune + 1) {
+		if !unicode.IsUpper(r) && !unicode.IsLower(r) && !unicode.IsTitle(r) {
+			continue
+		}
+		for _, mark := range []string{"", "\u0301", "\u0307", "\u0323", "\u0345", "\u0308\u0345"} {
+			text := string(r) + mark
+			once := Normalize(text)
+			if twice := Normalize(once); twice != once {
+				t.Errorf("Normalize(%q) = %q, and of that %q", text, once, twice)
+			}
+		}
+	}
 }
 
 func TestWords(t *testing.T) {
