@@ -18,7 +18,8 @@ const (
 	batchBytes = 1 << 20
 )
 
-// Embed implements [backend.Backend]. A single text that is too long fails the call: Ollama is told not to cut it.
+// Embed implements [backend.Backend]. A single text that is too long fails the call: Ollama is told not to
+// cut it.
 func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if !e.info.Ops.Has(backend.CanEmbed) {
 		return nil, backend.Unsupported(e.info, backend.CanEmbed)
@@ -80,10 +81,10 @@ func (e *Engine) embed(ctx context.Context, texts []string) ([][]float32, error)
 	}
 	for i, v := range resp.Embeddings {
 		if len(v) == 0 || len(v) != len(resp.Embeddings[0]) {
-			return nil, fmt.Errorf("ollama gave vectors of %d and %d dimensions in one answer", len(resp.Embeddings[0]), len(v))
+			return nil, fmt.Errorf("ollama gave vectors of %d and of %d dimensions", len(resp.Embeddings[0]), len(v))
 		}
 		if !normalize(v) {
-			return nil, fmt.Errorf("ollama gave no usable vector for the text %.60q: its length is 0 or not finite", texts[i])
+			return nil, fmt.Errorf("ollama gave a vector of length 0 or not finite for the text %.60q", texts[i])
 		}
 	}
 	return resp.Embeddings, nil

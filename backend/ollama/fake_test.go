@@ -216,7 +216,9 @@ func TestGenerateFaults(t *testing.T) {
 	}, want{unavailable, "in the middle"})
 	check("strange reason", answer(200, strings.Replace(fakeReply, `"stop"`, `"unload"`, 1)), want{unavailable, "unload"})
 	check("context passed", answer(200, strings.Replace(fakeReply, `count":12`, `count":493`, 1)), want{backend.ErrPromptTooLong, "513 of 512"})
-	check("redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/api/version", 307) }, want{nil, "redirects"})
+	check("redirect", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/api/version", http.StatusTemporaryRedirect)
+	}, want{nil, "redirects"})
 
 	f.on("/api/chat", answer(200, fakeReply))
 	req := question("Hi", 20)
@@ -326,7 +328,7 @@ func TestEmbedFaults(t *testing.T) {
 	check("null", `null`, 200, want{nil, "0 vectors for 2 texts"})
 	check("empty vectors", `{"embeddings":[[],[]]}`, 200, want{nil, "dimensions"})
 	check("other dimensions", `{"embeddings":[[1,2],[1]]}`, 200, want{nil, "dimensions"})
-	check("zero", `{"embeddings":[[1,2],[0,0]]}`, 200, want{nil, "length is 0"})
+	check("zero", `{"embeddings":[[1,2],[0,0]]}`, 200, want{nil, "length 0"})
 	check("NaN", `{"embeddings":[[1,2],[NaN,0]]}`, 200, want{backend.ErrUnavailable, "invalid character"})
 	check("too large for a float", `{"embeddings":[[1,2],[1e39,0]]}`, 200, want{backend.ErrUnavailable, "1e39"})
 	check("NaN inside", `{"error":"embedding contains NaN or Inf values"}`, 400, want{nil, "NaN"})

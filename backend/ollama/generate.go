@@ -16,13 +16,13 @@ import (
 
 // Generate implements [backend.Backend].
 //
-// At temperature 0 the likeliest token is taken at every step. Otherwise tokens are drawn from the whole distribution,
-// less what TopK and TopP of the request take off: every penalty and limit that Ollama or the model's package would
-// add is turned off.
+// At temperature 0 the likeliest token is taken at every step. Otherwise tokens are drawn from the whole
+// distribution, less what TopK and TopP of the request take off: every penalty and limit that Ollama or the
+// model's package would add is turned off.
 //
 // A prompt that does not fit in the context with MaxTokens beside it is an error wrapping
-// [backend.ErrPromptTooLong] whether or not the reply would have stayed short. Ollama, asked not to shift the context,
-// ends such a reply where the context ends; it is never passed on.
+// [backend.ErrPromptTooLong] whether or not the reply would have stayed short. Ollama, asked not to shift the
+// context, ends such a reply where the context ends; it is never passed on.
 func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
 	if err := e.admit(req); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (e *Engine) generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	}
 	r, err := e.chat(ctx, e.chatRequest(req, req.MaxTokens))
 	if err == nil && r.brokenOff {
-		// The stream ended without its counts. Asked for no more than was sent, the server gives the same reply and ends it
-		// in good order.
+		// The stream ended without its counts. Asked for no more than was sent, the server gives the same
+		// reply and ends it in good order.
 		if r, err = e.chat(ctx, e.chatRequest(req, r.parts)); err == nil && r.brokenOff {
 			err = errors.New("ollama broke the reply off: the model repeats itself")
 		}
@@ -94,7 +94,7 @@ func (e *Engine) generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	case "length":
 		g.Stop = backend.StopLength
 	default:
-		return nil, fmt.Errorf("%w: ollama ended the reply for the reason %.40q", backend.ErrUnavailable, r.last.DoneReason)
+		return nil, fmt.Errorf("%w: ollama ended the reply because of %.40q", backend.ErrUnavailable, r.last.DoneReason)
 	}
 	if req.Schema != nil && len(req.Stop) == 0 && g.Stop == backend.StopEnd && !json.Valid([]byte(g.Text)) {
 		return nil, fmt.Errorf("ollama ignored the schema: the reply is not JSON: %.100q", g.Text)
@@ -102,8 +102,8 @@ func (e *Engine) generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	return g, nil
 }
 
-// chatRequest puts a request for at most n tokens as Ollama wants it. Whatever would otherwise come from Ollama's defaults
-// or the model's package is said.
+// chatRequest puts a request for at most n tokens as Ollama wants it. Whatever would otherwise come from
+// Ollama's defaults or the model's package is said.
 func (e *Engine) chatRequest(req *backend.GenerateRequest, n int) *api.ChatRequest {
 	options := e.loading()
 	options["num_predict"] = n
@@ -206,7 +206,7 @@ func (e *Engine) explain(ctx context.Context, err error) error {
 			return err
 		}
 		return notPulled(e.name, list)
-	case says("invalid JSON schema", "invalid format", "unable to create sampling context", "failed to initialize grammar"):
+	case says("invalid JSON schema", "invalid format", "sampling context", "initialize grammar"):
 		return fmt.Errorf("%w: the schema: %v", backend.ErrInvalid, r)
 	case says("no input provided"):
 		return fmt.Errorf("%w: model %s makes nothing of an empty text", backend.ErrInvalid, e.name)

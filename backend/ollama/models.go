@@ -29,8 +29,8 @@ type Model struct {
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// Models lists the models that the server at an address has, as [Options] takes it, in the server's order. The error
-// wraps [backend.ErrUnavailable] if the server cannot be reached.
+// Models lists the models that the server at an address has, as [Options] takes it, in the server's order.
+// The error wraps [backend.ErrUnavailable] if the server cannot be reached.
 func Models(ctx context.Context, address string) ([]Model, error) {
 	s, err := connect(address)
 	if err != nil {
@@ -101,8 +101,8 @@ func (s *server) find(ctx context.Context, name string) (*Model, *api.ShowRespon
 	return describe(entry, show), show, nil
 }
 
-// named returns the entry of a model, nil if there is none. As in Ollama the case of letters does not matter, the tag is
-// "latest" unless given, and the host and the namespace of Ollama's own library go without saying.
+// named returns the entry of a model, nil if there is none. As in Ollama the case of letters does not matter,
+// the tag is "latest" unless given, and the host and the namespace of Ollama's own library go without saying.
 func named(list []api.ListModelResponse, name string) *api.ListModelResponse {
 	full := func(name string) string {
 		name = strings.TrimPrefix(strings.TrimPrefix(name, "registry.ollama.ai/"), "library/")
@@ -179,15 +179,16 @@ func hasCapability(show *api.ShowResponse, name string) bool {
 	return false
 }
 
-// schemaIgnored reports whether Ollama ignores the schema of a request that asks not to think. It does so, as of 0.17.4,
-// for thinking models whose replies a parser of its own takes apart: the schema is to apply from the end of the
-// thoughts on, and that end never comes.
+// schemaIgnored reports whether Ollama ignores the schema of a request that asks not to think. It does so, as
+// of 0.17.4, for thinking models whose replies a parser of its own takes apart: the schema is to apply from
+// the end of the thoughts on, and that end never comes.
 func schemaIgnored(show *api.ShowResponse) bool {
-	return hasCapability(show, "thinking") && (show.Parser != "" || show.Details.Family == "gptoss" || show.Details.Family == "gpt-oss")
+	parsed := show.Parser != "" || show.Details.Family == "gptoss" || show.Details.Family == "gpt-oss"
+	return parsed && hasCapability(show, "thinking")
 }
 
-// packagedStops returns the stop strings among the parameters that a model is packaged with, which the server lists as
-// lines of a name and a Go literal.
+// packagedStops returns the stop strings among the parameters that a model is packaged with, which the server
+// lists as lines of a name and a Go literal.
 func packagedStops(parameters string) []string {
 	var stops []string
 	for line := range strings.Lines(parameters) {

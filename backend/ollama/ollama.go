@@ -39,8 +39,8 @@ const (
 	// defaultContext is the context size where neither the user nor a smaller model says otherwise.
 	defaultContext = 4096
 
-	// keepAlive is how long the server keeps the model loaded after a request: long enough for the pauses of a
-	// run, in which another model works.
+	// keepAlive is how long the server keeps the model loaded after a request: long enough for the pauses of
+	// a run, in which another model works.
 	keepAlive = 15 * time.Minute
 
 	// lookTimeout bounds the questions that take no inference.
@@ -53,8 +53,8 @@ const (
 // Options says which model to use, where and how.
 type Options struct {
 	// Address is where the server listens: "host", "host:port" or a URL with http or https. Empty means
-	// OLLAMA_HOST from the environment, read as Ollama's own client reads it, and else 127.0.0.1:11434. Nothing
-	// else is ever connected to: no proxy is used and no redirect followed.
+	// OLLAMA_HOST from the environment, read as Ollama's own client reads it, and else 127.0.0.1:11434.
+	// Nothing else is ever connected to: no proxy is used and no redirect followed.
 	Address string
 
 	// Model is the model's name as "ollama list" shows it; the tag "latest" may be left out.
@@ -155,7 +155,7 @@ func (e *Engine) adopt(m *Model, show *api.ShowResponse, o Options) error {
 	case m.Context > 0 && o.Context > m.Context:
 		return fmt.Errorf("model %s takes at most %d tokens: a context of %d is too large", m.Name, m.Context, o.Context)
 	case !digestForm.MatchString(m.Digest):
-		return fmt.Errorf("the Ollama server at %s gives model %s the digest %.80q, which is none", e.server, m.Name, m.Digest)
+		return fmt.Errorf("the Ollama server at %s gives model %s no digest but %.80q", e.server, m.Name, m.Digest)
 	}
 	context := o.Context
 	if context == 0 {
@@ -201,12 +201,12 @@ func (e *Engine) remark(show *api.ShowResponse) {
 func (e *Engine) load(ctx context.Context) error {
 	x := e.server.exchange()
 	var err error
-	if e.info.Ops.Has(backend.CanGenerate) {
-		err = x.client().Chat(ctx, &api.ChatRequest{Model: e.name, Options: e.loading(), KeepAlive: &api.Duration{Duration: keepAlive}},
-			func(api.ChatResponse) error { return nil })
+	if alive := (&api.Duration{Duration: keepAlive}); e.info.Ops.Has(backend.CanGenerate) {
+		req := &api.ChatRequest{Model: e.name, Options: e.loading(), KeepAlive: alive}
+		err = x.client().Chat(ctx, req, func(api.ChatResponse) error { return nil })
 	} else {
-		_, err = x.client().Embed(ctx, &api.EmbedRequest{Model: e.name, Input: []string{}, Options: e.loading(),
-			KeepAlive: &api.Duration{Duration: keepAlive}})
+		req := &api.EmbedRequest{Model: e.name, Input: []string{}, Options: e.loading(), KeepAlive: alive}
+		_, err = x.client().Embed(ctx, req)
 	}
 	if err := x.outcome(ctx, err); err != nil {
 		return fmt.Errorf("loading model %s: %w", e.name, e.explain(ctx, err))
@@ -247,13 +247,9 @@ func (e *Engine) Parallel() (served int, hint string) {
 	if e.served == 0 || e.served > 2 {
 		return e.served, ""
 	}
-	requests := "one request"
-	if e.served == 2 {
-		requests = "two requests"
-	}
-	return e.served, fmt.Sprintf("ollama serves %s at a time: set OLLAMA_NUM_PARALLEL=8 in the environment of "+
-		"\"ollama serve\" and start it again (it takes memory for 8 contexts of %d tokens; a few kinds of model are always "+
-		"served one by one)", requests, e.info.Context)
+	return e.served, fmt.Sprintf("the Ollama server answers %d at a time: start it with OLLAMA_NUM_PARALLEL=8 in its "+
+		"environment for 8 (it then takes memory for 8 contexts of %d tokens; a few architectures are always "+
+		"served one by one)", e.served, e.info.Context)
 }
 
 // Score is not supported: Ollama gives no probabilities of given text.

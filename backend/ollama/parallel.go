@@ -13,8 +13,9 @@ import (
 // maxServed is the most requests at once that a server is credited with.
 const maxServed = 32
 
-// Spans that do not overlap tell nothing unless the requests computed for so long: sent at the same time, they arrive
-// some milliseconds apart. A model that is too fast for it is asked for more tokens, up to so many.
+// Spans that do not overlap tell nothing unless the requests computed for so long: sent at the same time,
+// they arrive some milliseconds apart. A model that is too fast for it is asked for more tokens, up to so
+// many.
 const (
 	longEnough = 50 * time.Millisecond
 	mostTokens = 256
@@ -24,8 +25,9 @@ const (
 //
 // It asks some short questions at once. The server's clock says when each answer was done and how long its
 // computing took, so when it was worked on. Requests that wait for their turn have no such times in common;
-// requests that share the model's steps do. The most that overlap at any moment are what the server serves, if not as many
-// as were asked: then more are asked. Requests of other programs meanwhile can make the result too small, never too large.
+// requests that share the model's steps do. The most that overlap at any moment are what the server serves,
+// if not as many as were asked: then more are asked. Requests of other programs meanwhile can make the result
+// too small, never too large.
 func (e *Engine) measure(ctx context.Context) (served int, err error) {
 	if _, err := e.probe(ctx, 1); err != nil { // has the prompt computed, for the others to share
 		return 0, err
@@ -85,8 +87,8 @@ func shortest(spans []span) time.Duration {
 	return least
 }
 
-// mostAtOnce returns the largest number of spans that have a moment in common. The moments that matter are those in
-// which one begins.
+// mostAtOnce returns the largest number of spans that have a moment in common. The moments that matter are
+// those in which one begins.
 func mostAtOnce(spans []span) int {
 	most := 0
 	for _, at := range spans {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ollama/ollama/api"
+	psutil "github.com/shirou/gopsutil/v4/process"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
@@ -94,8 +95,21 @@ func (h *home) start(t *testing.T, address string, parallel int) *process {
 	}
 }
 
+// runners returns the processes in which the server runs models. They outlive a server that is killed.
+func (p *process) runners() []*psutil.Process {
+	server, err := psutil.NewProcess(int32(p.cmd.Process.Pid))
+	if err != nil {
+		return nil // it has ended
+	}
+	children, _ := server.Children() // an error means none
+	return children
+}
+
 // stop signals the server and waits for its end.
 func (p *process) stop(signal os.Signal) {
+	for _, r := range p.runners() {
+		defer r.Kill()
+	}
 	p.cmd.Process.Signal(signal)
 	select {
 	case <-p.ended:
@@ -121,8 +135,8 @@ func mustConnect(t *testing.T, address string) *server {
 	return s
 }
 
-// create makes a model of a GGUF file. Without a template Ollama looks for the file's own. One thread computes it: two
-// that wait for each other are many times slower on a busy machine.
+// create makes a model of a GGUF file. Without a template Ollama looks for the file's own. One thread
+// computes it: two that wait for each other are many times slower on a busy machine.
 func (p *process) create(t *testing.T, name string, gguf io.ReadSeeker, template string) {
 	t.Helper()
 	hash := sha256.New()
@@ -194,8 +208,8 @@ func TestServerConformance(t *testing.T) {
 	}
 	tiny := func(t *testing.T, p *process) { p.create(t, "model", bytes.NewReader(writeTiny(t)), tinyTemplate) }
 	check("Tiny", 1, false, tiny)
-	// What a server computes beside a prompt, or has computed before it, moves the last bits of its probabilities. The tiny
-	// model has room for that, if nothing runs beside.
+	// What a server computes beside a prompt, or has computed before it, moves the last bits of its
+	// probabilities. The tiny model has room for that, if nothing runs beside.
 	check("TinyParallel", 4, true, tiny)
 	check("Judge", 1, true, func(t *testing.T, p *process) { p.createFile(t, "model", "ASSAY_TEST_JUDGE") })
 	check("Embed", 1, true, func(t *testing.T, p *process) { p.createFile(t, "model", "ASSAY_TEST_EMBED") })
@@ -273,7 +287,8 @@ func TestServerRepeats(t *testing.T) {
 	}
 }
 
-// TestServerKilled kills the server in the middle of a reply and starts it again.
+// TestServerKilled kills what runs the model, and then the server, in the middle of replies, and starts it
+// again.
 func TestServerKilled(t *testing.T) {
 	h := newHome(t)
 	p := h.start(t, "", 2)
@@ -283,38 +298,68 @@ func TestServerKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var calls sync.WaitGroup
-	begun := make(chan struct{})
-	for i := range 4 {
-		calls.Go(func() {
-			for n := 0; ; n++ {
-				req := question(fmt.Sprint(i, n), 300)
-				req.Sampling = backend.Sampling{Temperature: 1, Seed: uint64(n)}
-				if _, err := e.Generate(t.Context(), req); err != nil {
-					if !errors.Is(err, backend.ErrUnavailable) {
-						t.Errorf("the server was killed: %v", err)
+	checkSame := func(when string) {
+		t.Helper()
+		if g, err := e.Generate(t.Context(), question("abc", 8)); err != nil || g.PromptTokens != want.PromptTokens {
+			t.Errorf("%s: %+v, %v; before %+v", when, g, err, *want)
+		}
+	}
+	// interrupt keeps the server busy, does harm, and waits for a call that it hurt.
+	interrupt := func(what string, harm func()) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var calls sync.WaitGroup
+		begun := make(chan struct{})
+		for i := range 4 {
+			calls.Go(func() {
+				for n := 0; ; n++ {
+					req := question(fmt.Sprint(i, n), 300)
+					req.Sampling = backend.Sampling{Temperature: 1, Seed: uint64(n)}
+					if _, err := e.Generate(ctx, req); err != nil {
+						if !errors.Is(err, context.Canceled) { // another call was hurt, and that is enough
+							t.Logf("%s: %v", what, err)
+							checkUnavailable(t, what, err)
+						}
+						cancel()
+						return
 					}
-					return
+					if i == 0 && n == 0 {
+						close(begun)
+					}
 				}
-				if i == 0 && n == 0 {
-					close(begun)
-				}
-			}
-		})
-	}
-	<-begun
-	p.stop(os.Kill)
-	calls.Wait()
-	if _, err := e.Generate(t.Context(), question("abc", 8)); !errors.Is(err, backend.ErrUnavailable) {
-		t.Errorf("the server is away: %v", err)
-	}
-	if _, err := Open(t.Context(), Options{Address: p.address, Model: "tiny"}); !errors.Is(err, backend.ErrUnavailable) {
-		t.Errorf("Open while the server is away: %v", err)
+			})
+		}
+		select {
+		case <-begun:
+			harm()
+		case <-ctx.Done():
+			t.Errorf("%s: the calls ended too early", what)
+		}
+		calls.Wait()
 	}
 
-	p = h.start(t, p.address, 2)
-	if g, err := e.Generate(t.Context(), question("abc", 8)); err != nil || g.PromptTokens != want.PromptTokens {
-		t.Errorf("after the server came back: %+v, %v; before %+v", g, err, *want)
+	// The server loads the model again by itself.
+	runners := p.runners()
+	if len(runners) != 1 {
+		t.Fatalf("the server has %d runners", len(runners))
+	}
+	interrupt("the runner is killed", func() { runners[0].Kill() })
+	checkSame("after the runner was killed")
+
+	interrupt("the server is killed", func() { p.stop(os.Kill) })
+	_, err = e.Generate(t.Context(), question("abc", 8))
+	checkUnavailable(t, "the server is away", err)
+	_, err = Open(t.Context(), Options{Address: p.address, Model: "tiny"})
+	checkUnavailable(t, "Open while the server is away", err)
+	h.start(t, p.address, 2)
+	checkSame("after the server came back")
+}
+
+func checkUnavailable(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, backend.ErrUnavailable) {
+		t.Errorf("%s: %v", what, err)
 	}
 }
 
@@ -341,8 +386,8 @@ func TestServerReplaced(t *testing.T) {
 	}
 }
 
-// TestServerFreed checks that a call that is given up frees the server at once: one that serves a single request at a
-// time answers the next one long before the first would have ended.
+// TestServerFreed checks that a call that is given up frees the server at once: one that serves a single
+// request at a time answers the next one long before the first would have ended.
 func TestServerFreed(t *testing.T) {
 	h := newHome(t)
 	p := h.start(t, "", 1)

@@ -50,8 +50,8 @@ func connect(address string) (*server, error) {
 
 func (s *server) String() string { return s.base.String() }
 
-// parseAddress reads an address: the scheme is http unless given, the port 11434, or the scheme's own where a scheme is
-// given. An address that means "every interface" to a server means this machine to a client.
+// parseAddress reads an address: the scheme is http unless given, the port 11434, or the scheme's own where a
+// scheme is given. An address that means "every interface" to a server means this machine to a client.
 func parseAddress(address string) (*url.URL, error) {
 	bad := func(why string) (*url.URL, error) {
 		return nil, fmt.Errorf("%.200q is no address of an Ollama server: %s (example: 127.0.0.1:11434)", address, why)
@@ -147,7 +147,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// outcome returns what the exchange came to, given what package api says of it: nil, what ended ctx, a *refusal, or an error that wraps [backend.ErrUnavailable] where the server was at fault.
+// outcome returns what the exchange came to, given what package api says of it: nil, what ended ctx, a
+// *refusal, or an error that wraps [backend.ErrUnavailable] where the server was at fault.
 func (x *exchange) outcome(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
@@ -174,8 +175,8 @@ func (x *exchange) outcome(ctx context.Context, err error) error {
 	return &refusal{0, shorten(err.Error())}
 }
 
-// ended returns why a context of ours has ended: [backend.ErrClosed] or a timeout of ours where that is the cause, else
-// the context's error.
+// ended returns why a context of ours has ended: [backend.ErrClosed] or a timeout of ours where that is the
+// cause, else the context's error.
 func ended(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, backend.ErrClosed) || errors.Is(cause, backend.ErrUnavailable) {

@@ -19,7 +19,8 @@ func writeTiny(t *testing.T) []byte {
 	const width, wide, layers, heads, length = 64, 128, 2, 4, 8192
 	tokens, scores, kinds, biases := tinyVocabulary()
 	rng := rand.New(rand.NewPCG(1, 2))
-	// The first component of every hidden state is large and the same: the output layer's first column is a bias.
+	// The first component of every hidden state is large and the same: the output layer's first column is a
+	// bias.
 	const constant, hidden = 8, 5.6
 
 	var tensors []models.TensorSource
