@@ -56,7 +56,7 @@ type span struct{ from, to time.Time }
 // probe asks one short question.
 func (e *Engine) probe(ctx context.Context, tokens int) (span, error) {
 	r, err := e.chat(ctx, e.chatRequest(&backend.GenerateRequest{
-		Messages: []backend.Message{{Role: backend.User, Text: "Count from one to one hundred."}},
+		Messages: []backend.Message{{Role: backend.User, Text: "Count to a hundred."}},
 	}, tokens))
 	if err != nil {
 		return span{}, fmt.Errorf("asking model %s a first question: %w", e.name, err)
