@@ -1,5 +1,5 @@
 # Reads go test -json. Prints a line for each package, the output of every test that failed, and at the end
-# each test that was skipped with its reason.
+# each test that was skipped with its reason, and the counts.
 
 # field returns the value of one of the line's fields, unescaped.
 function field(name,    s) {
@@ -27,10 +27,11 @@ action == "skip" && !whole {
 	skipped[n++] = test ": " reason
 }
 action == "fail" && !whole { printf "%s", log_[test]; failed++ }
+action == "pass" && !whole { passed++ }
 (action == "pass" || action == "fail" || action == "skip") && !whole { delete log_[test] }
 
 END {
 	if (n) print "\nskipped:"
 	for (i = 0; i < n; i++) print "  " skipped[i]
-	if (failed) print "\nfailed: " failed
+	printf "\n%d tests passed, %d failed, %d were skipped\n", passed, failed, n
 }
