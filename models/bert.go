@@ -124,6 +124,9 @@ func (c *bertConfig) fields(name string, pooling uint32) []Field {
 // convertBert writes a BERT embedding model as GGUF, the way llama.cpp lays one out. The folder holds
 // config.json, tokenizer.json and one safetensors file, and perhaps 1_Pooling/config.json. Where that
 // is missing, token vectors are averaged, as sentence-transformers does with a bare model; note says so.
+//
+// One difference to the original remains, in llama.cpp's tokenizer: a word of more than 100 letters is one
+// unknown token to BERT's, and is cut into pieces there.
 func convertBert(w io.Writer, dir, name string) (note string, err error) {
 	config, err := parseFile(filepath.Join(dir, "config.json"), readBertConfig)
 	if err != nil {

