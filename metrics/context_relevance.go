@@ -56,7 +56,7 @@ func scoreContextRelevance(ctx context.Context, m Models, s *Sample) (Score, err
 		q := query{
 			prompt:     p.Name,
 			data:       sentencesData{s.Question, text, s.History},
-			room:       len(text) / 3, // all of it, in Latin script
+			room:       len(text) / 8, // about half of it, in Latin script; if it wants more, the text is split
 			splittable: true,
 		}
 		got, err := ask(ctx, m, q, func(r reply) (extract, error) { return decodeExtract(r, match, p.Nothing) })
