@@ -14,14 +14,20 @@
 // # Repeatability
 //
 // The reply to a request has the same bits whatever is computed beside it and whatever was computed
-// before, on any number of threads. Three rules see to that. Each was measured, and tests hold them:
+// before, on any number of threads. Three rules see to that, and tests hold them:
 //
 //   - Prompts are computed in pieces that end at fixed positions, the multiples of block, and a copied
 //     prefix ends at one: floating-point sums depend on where a prompt is cut.
-//   - Sequences that are computed together get pieces of one length. llama.cpp cuts batches of several
-//     sequences at the length of the shortest, so mixing lengths would move the cuts.
-//   - A single token of a single long sequence is never computed alone: llama.cpp then splits the
-//     attention over threads and sums in another order. An idle stream keeps it company.
+//   - Pieces that are computed together have one width. llama.cpp cuts a batch of several sequences at the
+//     length of the shortest, so mixing lengths would move the cuts.
+//   - The number of tokens in a pass, and of logits taken from it, is a multiple of the tiles in which
+//     weights meet tokens. What does not fill a tile is added up in another order.
+//
+// Texts are embedded one by one, so that a vector does not depend on the texts beside it either.
+//
+// This was measured on processors with AVX2, AVX-512 and AMX, for weights of types F32, F16, BF16,
+// Q2_K to Q6_K, Q4_0 to Q8_0, IQ4_NL and IQ4_XS. It is not promised for mixtures of experts (how many tokens
+// an expert gets depends on all), for models whose memory cannot be cut, and on a GPU.
 //
 // What the bits do depend on is in Info: the library's version, the variant of it that the processor
 // got, the kind of attention and the weights' digest.

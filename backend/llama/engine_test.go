@@ -52,3 +52,11 @@ func TestEmbedderConforms(t *testing.T) {
 		Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path}) },
 	})
 }
+
+func TestTinyConforms(t *testing.T) {
+	testLib(t)
+	path := tinyModel{template: plainTemplate}.write(t)
+	backendtest.Run(t, backendtest.Config{
+		Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Slots: 4}) },
+	})
+}

@@ -9,14 +9,15 @@ import (
 
 // A kv is the [cache] of a llama.cpp context, with one stream a sequence.
 type kv struct {
-	ctx   llama.Context
-	mem   llama.Memory
-	batch llama.Batch
-	vocab int   // number of tokens
-	last  []int // in the last batch, the index of each piece's last token
+	ctx     llama.Context
+	mem     llama.Memory
+	batch   llama.Batch
+	vocab   int   // number of tokens
+	columns int   // see scheduler
+	last    []int // in the last batch, the index of each piece's last token of use
 }
 
-func newKV(ctx llama.Context, vocab int) (*kv, error) {
+func newKV(ctx llama.Context, vocab, columns int) (*kv, error) {
 	mem, err := llama.GetMemory(ctx)
 	if err != nil {
 		return nil, err
@@ -24,7 +25,7 @@ func newKV(ctx llama.Context, vocab int) (*kv, error) {
 	if mem == 0 {
 		return nil, errors.New("llama.cpp gives this model no cache, so it cannot write")
 	}
-	return &kv{ctx: ctx, mem: mem, batch: llama.BatchInit(ubatch, 0, 1), vocab: vocab}, nil
+	return &kv{ctx: ctx, mem: mem, batch: llama.BatchInit(ubatch, 0, 1), vocab: vocab, columns: columns}, nil
 }
 
 func (c *kv) free() { llama.BatchFree(c.batch) }
@@ -33,13 +34,17 @@ func (c *kv) compute(pieces []piece) error {
 	c.batch.Clear()
 	c.last = c.last[:0]
 	for _, p := range pieces {
-		for i, t := range p.tokens {
-			want := p.want && i == len(p.tokens)-1
+		c.last = append(c.last, int(c.batch.NTokens)+len(p.tokens)-1)
+		for i := range p.width {
+			t := llama.Token(0) // any will do to round up
+			if i < len(p.tokens) {
+				t = p.tokens[i]
+			}
+			want := p.want && i >= p.width-c.columns // a multiple here as well
 			if err := c.batch.Add(t, llama.Pos(p.at+i), []llama.SeqId{p.stream}, want); err != nil {
 				return err
 			}
 		}
-		c.last = append(c.last, int(c.batch.NTokens)-1)
 	}
 	process.compute.Lock()
 	defer process.compute.Unlock()

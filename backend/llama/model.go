@@ -74,19 +74,19 @@ func (m *model) prepare(p *plan) error {
 
 // newWriter makes the context that generates.
 func (m *model) newWriter(p *plan) error {
-	n := streams(p.slots)
+	n := p.streams(p.slots)
 	c := llama.ContextDefaultParams()
 	c.NCtx = uint32(streamRoom(p.context) * n)
 	c.NSeqMax = uint32(n)
 	c.NBatch, c.NUbatch = ubatch, ubatch
-	c.NOutputsMax = uint32(n)
+	c.NOutputsMax = uint32(min(p.columns*n, ubatch))
 	c.KVUnified = 0
 	c.PoolingType = llama.PoolingTypeNone
 	ctx, err := m.newContext(c)
 	if err != nil {
 		return err
 	}
-	if m.kv, err = newKV(ctx, m.vocab.size); err != nil {
+	if m.kv, err = newKV(ctx, m.vocab.size, p.columns); err != nil {
 		llama.Free(ctx)
 		return err
 	}
@@ -94,8 +94,9 @@ func (m *model) newWriter(p *plan) error {
 		cache:   m.kv,
 		text:    m.vocab,
 		slots:   p.slots,
+		columns: p.columns,
 		room:    int(llama.NCtxSeq(ctx)),
-		sharing: !llama.ModelIsRecurrent(m.handle) && !llama.ModelIsHybrid(m.handle) && llama.ModelNSWA(m.handle) == 0,
+		sharing: !llama.ModelIsRecurrent(m.handle) && !llama.ModelIsHybrid(m.handle),
 	}
 	for i := range n {
 		m.writer.streams = append(m.writer.streams, &stream{id: llama.SeqId(i)})

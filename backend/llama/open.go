@@ -97,11 +97,12 @@ type plan struct {
 	file    *models.Info
 	context int // tokens a call
 	slots   int
+	columns int // see scheduler
 }
 
 // newPlan checks the options against what the file's header says.
 func newPlan(o Options, file *models.Info) (*plan, error) {
-	p := &plan{Options: o, file: file, context: o.Context, slots: o.Slots}
+	p := &plan{Options: o, file: file, context: o.Context, slots: o.Slots, columns: columnsOf(file)}
 	switch {
 	case o.Context < 0 || o.Slots < 0 || o.Threads < 0:
 		return nil, fmt.Errorf("context %d, slots %d and threads %d are to be positive, or 0 for a good choice",
@@ -141,7 +142,7 @@ func availableMemory() (uint64, error) {
 // refuses a model that does not fit at all.
 func (p *plan) fit(lib Library, available func() (uint64, error)) error {
 	if !p.file.Causal {
-		p.slots = 1
+		p.slots = 2 // one text is computed at a time; the next can be on its way
 	}
 	if len(lib.Devices) > 0 {
 		return nil // llama.cpp divides the model between memories that are not ours to count
@@ -151,7 +152,7 @@ func (p *plan) fit(lib Library, available func() (uint64, error)) error {
 		return fmt.Errorf("cannot tell how much memory is free: %w", err)
 	}
 	need := func(slots int) uint64 {
-		return uint64(p.file.Size) + uint64(p.file.KVBytes)*uint64(streamRoom(p.context)*streams(slots)) + spare
+		return uint64(p.file.Size) + uint64(p.file.KVBytes)*uint64(streamRoom(p.context)*p.streams(slots)) + spare
 	}
 	for p.Slots == 0 && p.slots > 1 && need(p.slots) > have {
 		p.slots /= 2
@@ -167,7 +168,18 @@ func (p *plan) fit(lib Library, available func() (uint64, error)) error {
 func gib(n uint64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }
 
 // streamRoom is how many tokens llama.cpp gives a stream that is to hold n.
-func streamRoom(n int) int { return (n + 255) / 256 * 256 }
+func streamRoom(n int) int { return roundUp(n, 256) }
 
-// streams is how many streams so many slots need: two at least, since a long sequence is never alone.
-func streams(slots int) int { return max(2, slots) }
+// streams is how many streams so many slots need, for whole passes of replies.
+func (p *plan) streams(slots int) int { return roundUp(slots, p.columns) }
+
+// columnsOf returns the width of the tiles in which llama.cpp multiplies a model's weights with tokens
+// (its ggml-cpu/repack.cpp; iqp.cpp for the weights of types IQ, which takes eight tokens at least).
+func columnsOf(file *models.Info) int {
+	if strings.HasPrefix(file.Quantisation, "IQ") {
+		return 8
+	}
+	return 4
+}
+
+func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }

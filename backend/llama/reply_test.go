@@ -25,12 +25,12 @@ func TestReply(t *testing.T) {
 	check("one two", false, nil, "one", " two")
 	check("one", true, []string{" two"}, "one", " two")
 	check("one ", true, []string{"two"}, "on", "e t", "w", "o three")
-	check("a", true, []string{"cd", "bc"}, "ab", "cde")      // the first in the text, not in the list
-	check("a", true, []string{"d", "bcd"}, "abc", "d")       // found at once, the one that begins first
-	check("ab", false, []string{"bc"}, "ab")                 // may yet come
-	check("é", false, nil, "\xc3", "\xa9")                   // a character in two tokens
-	check("é", false, nil, "é\xe2\x82")                      // and one that was cut off
-	check("\uFFFDx", false, nil, "\xffx")                    // what can be no character
+	check("a", true, []string{"cd", "bc"}, "ab", "cde")        // the first in the text, not in the list
+	check("a", true, []string{"d", "bcd"}, "abc", "d")         // found at once, the one that begins first
+	check("ab", false, []string{"bc"}, "ab")                   // may yet come
+	check("é", false, nil, "\xc3", "\xa9")                     // a character in two tokens
+	check("é", false, nil, "é\xe2\x82")                        // and one that was cut off
+	check("\uFFFDx", false, nil, "\xffx")                      // what can be no character
 	check("🙂", false, nil, "\xf0\x9f", "\x99", "\x82\xf0\x9f") // four bytes
 	check("grün", true, []string{"日"}, "grün\xe6", "\x97\xa5x")
 }

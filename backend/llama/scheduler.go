@@ -17,16 +17,11 @@ const (
 	// Prompts come first, since a step with many sequences costs little more than a step with few; but
 	// a stream of long questions with short answers must not hold up a long answer for good.
 	burst = 4096
-
-	// alone is how many tokens a single sequence can hold and still be lengthened alone by one token.
-	// Beyond, llama.cpp v0.4.0 splits its attention over threads: it pads the cells to a multiple of 256,
-	// and from 512 on sums a lone token's attention in as many parts as there are threads.
-	alone = 256
 )
 
 // A cache is what the scheduler needs of llama.cpp: numbered streams that each hold a sequence.
 type cache interface {
-	// compute appends a piece to each of the streams. The pieces are ordered by stream and have one length.
+	// compute appends a piece to each of the streams. The pieces are ordered by stream and have one width.
 	compute(pieces []piece) error
 	// logits returns the logits for the token after piece i of the last compute; the next one overwrites them.
 	logits(i int) []float32
@@ -39,9 +34,10 @@ type cache interface {
 // A piece is a run of tokens to append to a stream.
 type piece struct {
 	stream llama.SeqId
-	at     int // tokens there so far
-	tokens []llama.Token
-	want   bool // logits after the last token are wanted
+	at     int           // tokens there so far
+	tokens []llama.Token // those of use
+	width  int           // of all tokens: what follows those of use is there to round up, and is cut out later
+	want   bool          // logits after the last token of use are wanted
 }
 
 // A scheduler decides what is computed when. It belongs to one goroutine.
@@ -52,6 +48,13 @@ type scheduler struct {
 	slots   int       // jobs on streams at once, at most
 	room    int       // tokens that a stream holds
 	sharing bool      // a stream can be cut back to a prefix
+
+	// columns is what the number of tokens in a pass is a multiple of, and that of logits wanted from it,
+	// if streams can be cut. Weights meet tokens in tiles; what is left over goes through other code,
+	// which adds up in another order. So nothing is ever left over: pieces of prompts are rounded up, and
+	// idle streams keep replies company. That also avoids llama.cpp's way with a single token of a single
+	// long sequence, whose attention it adds up in as many parts as there are threads.
+	columns int
 
 	waiting []*job // in the order of arrival
 	turns   int
@@ -212,7 +215,7 @@ func (s *scheduler) start(st *stream, j *job, m match) {
 }
 
 // nextPrompts returns the next pieces of prompts: that of the job that has waited longest, and with it
-// those of the same length.
+// those of the same width.
 func (s *scheduler) nextPrompts() []piece {
 	var first *stream
 	for _, st := range s.streams {
@@ -223,11 +226,11 @@ func (s *scheduler) nextPrompts() []piece {
 	if first == nil {
 		return nil
 	}
-	length := len(first.next())
-	room := ubatch/length - 1 // besides first
+	width := s.piece(first).width
+	room := ubatch/width - 1 // besides first
 	var pieces []piece
 	for _, st := range s.streams {
-		if !st.prompting() || len(st.next()) != length {
+		if !st.prompting() || s.piece(st).width != width {
 			continue
 		}
 		if st != first {
@@ -236,9 +239,26 @@ func (s *scheduler) nextPrompts() []piece {
 			}
 			room--
 		}
-		pieces = append(pieces, st.piece())
+		pieces = append(pieces, s.piece(st))
 	}
 	return pieces
+}
+
+// piece returns what a stream is to compute next: a piece of its prompt, or the last token of its reply.
+func (s *scheduler) piece(st *stream) piece {
+	p := piece{stream: st.id, at: st.length()}
+	if !st.prompting() {
+		p.tokens, p.width, p.want = st.job.last[:], 1, true
+		return p
+	}
+	end := min(len(st.job.prompt), p.at-p.at%block+block)
+	p.tokens = st.job.prompt[p.at:end]
+	p.want = end == len(st.job.prompt)
+	p.width = len(p.tokens)
+	if s.sharing { // else there is no cutting out
+		p.width = roundUp(p.width, s.columns)
+	}
+	return p
 }
 
 // nextReplies returns the last tokens of all replies, after which the next are wanted.
@@ -247,7 +267,7 @@ func (s *scheduler) nextReplies() []piece {
 	var pieces []piece
 	for _, st := range s.streams {
 		if st.job != nil && !st.prompting() {
-			pieces = append(pieces, st.piece())
+			pieces = append(pieces, s.piece(st))
 		}
 	}
 	if n := len(pieces); n > 0 {
@@ -255,7 +275,10 @@ func (s *scheduler) nextReplies() []piece {
 		s.stats.StepSequences += int64(n)
 		s.stats.StepWork += int64(min(s.slots, s.running()+len(s.waiting)))
 	}
-	return pieces
+	if len(pieces) == 0 || !s.sharing {
+		return pieces
+	}
+	return s.fill(pieces)
 }
 
 // gather moves replies to neighbouring streams when they lie so far apart that most streams between
@@ -283,28 +306,28 @@ func (s *scheduler) gather() {
 	}
 }
 
-// fill adds pieces of one token to streams that do not need them, so that there are no gaps between
-// the pieces, and none is alone that must not be. They are cut out again after the pass.
+// fill adds pieces of one token on streams that have none, so that there are no gaps between the pieces
+// and their number is a multiple of columns. Nothing in them is of use.
 func (s *scheduler) fill(pieces []piece) []piece {
-	lo, hi := int(pieces[0].stream), int(pieces[len(pieces)-1].stream)
-	if lo == hi && pieces[0].at+1 > alone {
-		if hi+1 < len(s.streams) {
+	lo, hi := int(pieces[0].stream), int(pieces[len(pieces)-1].stream)+1
+	for (hi-lo)%s.columns != 0 {
+		if hi < len(s.streams) {
 			hi++
 		} else {
 			lo--
 		}
 	}
 	var all []piece
-	for _, st := range s.streams[lo : hi+1] {
+	for _, st := range s.streams[lo:hi] {
 		if len(pieces) > 0 && pieces[0].stream == st.id {
 			all = append(all, pieces[0])
 			pieces = pieces[1:]
 			continue
 		}
-		if st.length() == s.room { // idle: a job leaves room for its reply
+		if st.length() == s.room { // it is idle: a job leaves room for its reply
 			s.keep(st, (s.room-1)/block*block)
 		}
-		all = append(all, piece{stream: st.id, at: st.length(), tokens: []llama.Token{0}})
+		all = append(all, piece{stream: st.id, at: st.length(), width: 1, want: true})
 		s.stats.Fillers++
 	}
 	return all
@@ -312,37 +335,33 @@ func (s *scheduler) fill(pieces []piece) []piece {
 
 // compute computes pieces and carries their streams' jobs forward.
 func (s *scheduler) compute(pieces []piece) {
-	all := pieces
-	if len(pieces[0].tokens) == 1 && s.sharing {
-		all = s.fill(pieces)
-	}
-	if err := s.cache.compute(all); err != nil {
+	if err := s.cache.compute(pieces); err != nil {
 		s.failAll(err)
 		for _, st := range s.streams {
 			s.keep(st, 0) // what the cache holds now is anyone's guess
 		}
 		return
 	}
-	for i, p := range all {
-		st := s.streams[p.stream]
-		if len(pieces) == 0 || pieces[0].stream != p.stream {
-			s.cache.cut(st.id, st.length()) // a filler
+	for i, p := range pieces {
+		st, n := s.streams[p.stream], len(p.tokens)
+		if st.prompting() {
+			st.tokens = st.job.prompt[:len(st.tokens)+n]
+			s.prompts += n
+			s.stats.PromptComputed += int64(n)
+		} else {
+			st.extra += n
+		}
+		if p.width > n {
+			s.cache.cut(st.id, st.length())
+		}
+		if n == 0 || !p.want {
 			continue
 		}
-		pieces = pieces[1:]
-		if !st.prompting() {
-			st.extra++
-			s.advance(st, s.cache.logits(i))
-			continue
+		logits := s.cache.logits(i)
+		if st.extra == 0 {
+			st.logits = slices.Clone(logits)
 		}
-		n := len(p.tokens)
-		s.prompts += n
-		s.stats.PromptComputed += int64(n)
-		st.tokens = st.job.prompt[:len(st.tokens)+n]
-		if !st.prompting() {
-			st.logits = slices.Clone(s.cache.logits(i))
-			s.advance(st, st.logits)
-		}
+		s.advance(st, logits)
 	}
 }
 

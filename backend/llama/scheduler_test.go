@@ -22,10 +22,13 @@ type fakeCache struct {
 	out     [][]float32
 	copies  int
 	fail    error // of the next compute
-	gaps    bool  // are allowed between streams
+	uncut   bool  // it is one that cannot be cut
 }
 
-const fakeVocab = 50
+const (
+	fakeVocab   = 50
+	fakeColumns = 4
+)
 
 // fakeLogits are the logits of the token after tokens.
 func fakeLogits(tokens []llama.Token) []float32 {
@@ -49,36 +52,33 @@ func (c *fakeCache) compute(pieces []piece) error {
 		return err
 	}
 	c.out = c.out[:0]
-	total := 0
+	width := pieces[0].width
+	if n := len(pieces) * width; n > ubatch || !c.uncut && n%fakeColumns != 0 {
+		c.t.Fatalf("%d tokens in one pass", n)
+	}
 	for i, p := range pieces {
-		have := c.streams[p.stream]
+		have, end := c.streams[p.stream], p.at+p.width
 		switch {
 		case p.at != len(have):
 			c.t.Fatalf("stream %d holds %d tokens, and a piece is for %d", p.stream, len(have), p.at)
-		case len(p.tokens) == 0 || len(p.tokens) != len(pieces[0].tokens):
-			c.t.Fatalf("pieces of %d and %d tokens together", len(pieces[0].tokens), len(p.tokens))
+		case p.width != width || p.width < len(p.tokens) || p.width-len(p.tokens) >= fakeColumns:
+			c.t.Fatalf("a piece of %d tokens has width %d, the first has %d", len(p.tokens), p.width, width)
+		case c.uncut && p.width != len(p.tokens):
+			c.t.Fatalf("a piece was rounded up that cannot be cut")
 		case i > 0 && p.stream <= pieces[i-1].stream:
 			c.t.Fatal("pieces are not ordered by stream")
-		case !c.gaps && len(p.tokens) == 1 && i > 0 && p.stream != pieces[i-1].stream+1:
+		case !c.uncut && width == 1 && i > 0 && p.stream != pieces[i-1].stream+1:
 			c.t.Fatalf("there is a gap before stream %d", p.stream)
-		case len(p.tokens) > 1 && (p.at%block != 0 || p.at/block != (p.at+len(p.tokens)-1)/block):
-			c.t.Fatalf("a piece from %d to %d", p.at, p.at+len(p.tokens))
-		case p.at+len(p.tokens) > c.room:
-			c.t.Fatalf("stream %d has no room for %d tokens", p.stream, p.at+len(p.tokens))
+		case !c.uncut && width == 1 && !p.want:
+			c.t.Fatal("a number of logits that is no multiple")
+		case width > 1 && (p.at%block != 0 || p.at/block != (end-1)/block):
+			c.t.Fatalf("a piece from %d to %d", p.at, end)
+		case end > c.room:
+			c.t.Fatalf("stream %d has no room for %d tokens", p.stream, end)
 		}
-		total += len(p.tokens)
-		c.streams[p.stream] = append(slices.Clip(have), p.tokens...)
-		var logits []float32
-		if p.want {
-			logits = fakeLogits(c.streams[p.stream])
-		}
-		c.out = append(c.out, logits)
-	}
-	if total > ubatch {
-		c.t.Fatalf("%d tokens in one pass", total)
-	}
-	if !c.gaps && len(pieces) == 1 && len(pieces[0].tokens) == 1 && pieces[0].at >= alone {
-		c.t.Fatalf("a token alone at %d", pieces[0].at)
+		have = append(slices.Clip(have), p.tokens...)
+		c.out = append(c.out, fakeLogits(have))
+		c.streams[p.stream] = append(have, make([]llama.Token, p.width-len(p.tokens))...)
 	}
 	return nil
 }
@@ -104,9 +104,9 @@ func (fakeText) ends(t llama.Token) bool    { return t == 0 }
 
 func newFake(t *testing.T, slots int) (*scheduler, *fakeCache) {
 	const room = 1024
-	n := streams(slots)
+	n := roundUp(slots, fakeColumns)
 	c := &fakeCache{t: t, streams: make([][]llama.Token, n), room: room}
-	s := &scheduler{cache: c, text: fakeText{}, slots: slots, room: room, sharing: true}
+	s := &scheduler{cache: c, text: fakeText{}, slots: slots, room: room, sharing: true, columns: fakeColumns}
 	for i := range n {
 		s.streams = append(s.streams, &stream{id: llama.SeqId(i)})
 	}
@@ -260,7 +260,7 @@ func TestSharedPrefixIsComputedOnce(t *testing.T) {
 	check("more prompts than streams", s, first, 384+24*56)
 
 	s, c := newFake(t, 4)
-	s.sharing, c.gaps = false, true
+	s.sharing, c.uncut = false, true
 	check("a memory that cannot be cut", s, first[:3], 3*440)
 }
 

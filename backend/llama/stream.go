@@ -20,25 +20,6 @@ type stream struct {
 // length is how many tokens the cache holds for the stream.
 func (s *stream) length() int { return len(s.tokens) + s.extra }
 
-// next returns the tokens to compute next: the next piece of the prompt, or the last token of the reply.
-func (s *stream) next() []llama.Token {
-	if n := len(s.tokens); n < len(s.job.prompt) {
-		return s.job.prompt[n:min(len(s.job.prompt), n-n%block+block)]
-	}
-	return s.job.last[:]
-}
-
-// piece returns what to compute next.
-func (s *stream) piece() piece {
-	tokens := s.next()
-	return piece{
-		stream: s.id,
-		at:     s.length(),
-		tokens: tokens,
-		want:   s.length()+len(tokens) >= len(s.job.prompt),
-	}
-}
-
 // prompting reports whether a part of the prompt is still to be computed.
 func (s *stream) prompting() bool { return s.job != nil && len(s.tokens) < len(s.job.prompt) }
 

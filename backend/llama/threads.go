@@ -30,12 +30,12 @@ func (m *model) chooseThreads(log func(string, ...any)) {
 		err := m.try()
 		return time.Since(start), err
 	}
-	_, err := pass(m.threads) // the first one reads the weights
+	_, err := pass(m.threads - 1) // the first one reads the weights
 	all, fewer := time.Hour, time.Hour
 	for start := time.Now(); err == nil && time.Since(start) < 300*time.Millisecond; {
 		var a, f time.Duration
-		if a, err = pass(m.threads); err == nil {
-			f, err = pass(m.threads - 1)
+		if f, err = pass(m.threads - 1); err == nil {
+			a, err = pass(m.threads)
 			all, fewer = min(all, a), min(fewer, f)
 		}
 	}
@@ -54,7 +54,7 @@ func (m *model) try() error {
 		return err
 	}
 	defer m.kv.cut(0, 0)
-	return m.kv.compute([]piece{{stream: 0, tokens: []llama.Token{0}}})
+	return m.kv.compute([]piece{{width: m.kv.columns}})
 }
 
 func (m *model) setThreads(n int) {
