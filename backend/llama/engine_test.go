@@ -1,7 +1,10 @@
 package llama
 
 import (
+	"fmt"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/assay-eval/assay/backend"
@@ -59,4 +62,63 @@ func TestTinyConforms(t *testing.T) {
 	backendtest.Run(t, backendtest.Config{
 		Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Slots: 4}) },
 	})
+}
+
+// BenchmarkJudge asks 24 questions that share some 400 tokens, for replies of up to 100.
+func BenchmarkJudge(b *testing.B) {
+	lib, path := os.Getenv("ASSAY_TEST_LIB"), os.Getenv("ASSAY_TEST_JUDGE")
+	if lib == "" || path == "" {
+		b.Skip("ASSAY_TEST_LIB and ASSAY_TEST_JUDGE do not name libraries and a model")
+	}
+	e, err := Open(b.Context(), Options{Lib: lib, Model: path, Digest: "sha256:", Log: b.Logf})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	stem := strings.Repeat("The harbour was built of grey stone in the last century, and its lighthouse still stands. ", 20)
+	for round := 0; b.Loop(); round++ {
+		var wg sync.WaitGroup
+		for i := range 24 {
+			wg.Go(func() {
+				_, err := e.Generate(b.Context(), &backend.GenerateRequest{
+					Messages:  say("user", fmt.Sprintf("%d. %s\nTell a long story about this harbour and %d ships.", round, stem, i)),
+					MaxTokens: 100,
+				})
+				if err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	s := e.Stats()
+	b.ReportMetric(float64(s.OutputTokens)/b.Elapsed().Seconds(), "tok/s")
+	b.ReportMetric(float64(s.PromptComputed)/float64(s.PromptTokens), "computed/asked")
+	b.ReportMetric(s.Packing(), "packing")
+	b.Logf("%+v in %v", s, b.Elapsed())
+}
+
+// BenchmarkEmbed embeds short sentences.
+func BenchmarkEmbed(b *testing.B) {
+	lib, path := os.Getenv("ASSAY_TEST_LIB"), os.Getenv("ASSAY_TEST_EMBED")
+	if lib == "" || path == "" {
+		b.Skip("ASSAY_TEST_LIB and ASSAY_TEST_EMBED do not name libraries and a model")
+	}
+	e, err := Open(b.Context(), Options{Lib: lib, Model: path, Digest: "sha256:", Log: b.Logf})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	texts := make([]string, 100)
+	for i := range texts {
+		texts[i] = fmt.Sprintf("The %dth ship of the fleet lay in the harbour for %d days that winter.", i, 3*i)
+	}
+	for b.Loop() {
+		if _, err := e.Embed(b.Context(), texts); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s := e.Stats()
+	b.ReportMetric(float64(s.Texts)/b.Elapsed().Seconds(), "texts/s")
+	b.ReportMetric(float64(s.TextTokens)/b.Elapsed().Seconds(), "tok/s")
 }

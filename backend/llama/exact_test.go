@@ -44,14 +44,14 @@ func (w *bitWatcher) logits(i int) []float32 {
 func TestSameBits(t *testing.T) {
 	lib := testLib(t)
 	f32 := tinyModel{template: plainTemplate}.write(t)
-	t.Run("f32", func(t *testing.T) { testSameBits(t, f32, 700, 12) })
+	t.Run("f32", func(t *testing.T) { testSameBits(t, f32, 560, 12) })
 	for _, kind := range []string{"q8_0", "q4_0"} {
 		t.Run(kind, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tiny.gguf")
 			if err := Quantize(lib, f32, path, kind); err != nil {
 				t.Fatal(err)
 			}
-			testSameBits(t, path, 700, 12)
+			testSameBits(t, path, 560, 12)
 		})
 	}
 	t.Run("judge", func(t *testing.T) {
@@ -109,7 +109,7 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 	}
 	many := func(n int) (jobs []*job) {
 		for i := range n {
-			jobs = append(jobs, bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/8), 1+i*replies/8))
+			jobs = append(jobs, bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), 1+i*replies/8))
 		}
 		return jobs
 	}
