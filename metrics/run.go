@@ -16,7 +16,7 @@ import (
 // Options say how [Run] goes about its work.
 type Options struct {
 	// Window is how many samples may be open at once, those that wait to be emitted in order included;
-	// one more is read ahead. 0 means four for each call that the models serve at once, and at least 16: enough that a slow
+	// one more is read ahead. 0 means two for each call that the models serve at once, and at least 16: enough that a slow
 	// sample at the head does not leave the models idle.
 	Window int
 
@@ -81,7 +81,7 @@ func openSamples(o Options, m Models) int {
 			slots = max(slots, b.Info().Slots)
 		}
 	}
-	return max(16, 4*slots)
+	return max(16, 2*slots)
 }
 
 // A runner is a run that is going on.

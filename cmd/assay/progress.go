@@ -19,6 +19,7 @@ type meter struct {
 	tracker *progress.Tracker
 	drawn   sync.WaitGroup
 
+	mu   sync.Mutex
 	done int
 	said time.Time
 }
@@ -26,36 +27,37 @@ type meter struct {
 // every is the time between two plain lines.
 const every = 15 * time.Second
 
-// newMeter starts a meter over total samples, of which an earlier attempt finished kept.
+// newMeter starts a meter over total results, of which an earlier attempt had kept.
 func newMeter(s *std, total, kept int) *meter {
 	m := &meter{std: s, total: total, kept: kept, done: kept, began: time.Now(), said: time.Now()}
 	if !s.errTerm {
 		return m
 	}
-	m.tracker = &progress.Tracker{Message: "scoring", Total: int64(total), Units: progress.UnitsDefault}
+	m.tracker = &progress.Tracker{Message: m.line(), Total: int64(total)}
 	m.bar = progress.NewWriter()
 	m.bar.SetOutputWriter(s.err)
-	m.bar.SetAutoStop(false)
 	m.bar.SetTrackerLength(30)
+	m.bar.SetMessageLength(60)
 	m.bar.SetUpdateFrequency(200 * time.Millisecond)
-	m.bar.SetTrackerPosition(progress.PositionRight)
+	m.bar.SetTrackerPosition(progress.PositionLeft)
 	style := progress.StyleBlocks
-	style.Visibility = progress.StyleVisibility{ETA: true, Percentage: true, Speed: true, Time: true, Tracker: true, Value: true}
-	style.Options.ETAPrecision = time.Second
-	style.Options.TimeInProgressPrecision = time.Second
-	style.Options.TimeDonePrecision = time.Second
-	style.Options.SpeedPrecision = time.Millisecond
+	style.Options = progress.StyleOptions{PercentFormat: "%4.0f%%", Separator: "  "}
+	style.Visibility = progress.StyleVisibility{Percentage: true, Tracker: true}
 	m.bar.SetStyle(style)
 	m.bar.AppendTracker(m.tracker)
 	m.tracker.SetValue(int64(kept))
+	s.through(func(line string) { m.bar.Log("%s", line) })
 	m.drawn.Go(m.bar.Render)
 	return m
 }
 
-// sample notes one more finished sample.
-func (m *meter) sample() {
+// result notes one more result. It may be called concurrently.
+func (m *meter) result() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.done++
 	if m.bar != nil {
+		m.tracker.UpdateMessage(m.line())
 		m.tracker.SetValue(int64(m.done))
 		return
 	}
@@ -65,11 +67,11 @@ func (m *meter) sample() {
 	}
 }
 
-// line describes the progress: "12 of 24 samples, 34 a minute, 0:21 left".
+// line describes the progress: "12 of 24 results, 34 a minute, 0:21 left".
 func (m *meter) line() string {
 	fresh := m.done - m.kept
 	spent := time.Since(m.began)
-	s := fmt.Sprintf("%d of %d samples", m.done, m.total)
+	s := fmt.Sprintf("%d of %d results", m.done, m.total)
 	if fresh > 0 {
 		left := time.Duration(float64(spent) / float64(fresh) * float64(m.total-m.done))
 		s += fmt.Sprintf(", %.3g a minute, %s left", float64(fresh)/spent.Minutes(), duration(left))
@@ -82,5 +84,6 @@ func (m *meter) stop() {
 	if m.bar != nil {
 		m.bar.Stop()
 		m.drawn.Wait()
+		m.std.through(nil)
 	}
 }

@@ -265,28 +265,19 @@ const grace = 5 * time.Second
 
 // score scores the samples that w does not have yet, and closes w.
 func (o *runOptions) score(ctx context.Context, s *std, p *plan, st *stack, w *report.Writer) (err error) {
-	meter := newMeter(s, p.data.Summary().Rows, w.Kept())
+	meter := newMeter(s, p.data.Summary().Rows*len(p.metrics), w.Kept()*len(p.metrics))
 	defer func() {
 		meter.stop()
 		err = errors.Join(err, w.Close(st.calls(), err == nil))
 	}()
 	stop := context.AfterFunc(ctx, func() {
-		s.note("interrupted: waiting up to %v for the answers in flight", grace)
+		s.note("stopping: waiting up to %v for the answers in flight", grace)
 	})
 	defer stop()
 
-	last := p.metrics[len(p.metrics)-1].Name
-	emit := func(r metrics.Result) error {
-		if err := w.Write(r); err != nil {
-			return err
-		}
-		if r.Metric == last {
-			meter.sample()
-		}
-		return nil
-	}
+	options := metrics.Options{Grace: grace, Ready: func(metrics.Result) { meter.result() }}
 	models := metrics.Models{Judge: st.judge, Embedder: st.embed, Prompts: p.prompts, Seed: o.seed}
-	return metrics.Run(ctx, o.samples(ctx, p, w.Kept()), p.metrics, models, metrics.Options{Grace: grace}, emit)
+	return metrics.Run(ctx, o.samples(ctx, p, w.Kept()), p.metrics, models, options, w.Write)
 }
 
 // samples yields the samples after the first skip, without the bad rows.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -32,6 +33,9 @@ type std struct {
 	out, err io.Writer
 	outTerm  bool // out is a terminal: colours are welcome
 	errTerm  bool // err is a terminal: progress may be redrawn
+
+	mu   sync.Mutex
+	line func(string) // prints a line above what is being redrawn; nil: nothing is
 }
 
 func standard() *std {
@@ -45,7 +49,21 @@ func standard() *std {
 
 // note tells the user something that is no error.
 func (s *std) note(format string, args ...any) {
-	fmt.Fprintf(s.err, "assay: %s\n", fmt.Sprintf(format, args...))
+	text := "assay: " + fmt.Sprintf(format, args...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.line != nil {
+		s.line(text)
+		return
+	}
+	fmt.Fprintln(s.err, text)
+}
+
+// through has notes printed by line, or directly again if it is nil.
+func (s *std) through(line func(string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.line = line
 }
 
 // warn tells the user something that may be wrong.
