@@ -70,6 +70,10 @@ func newWordServer() *httptest.Server {
 				}
 			}
 			res.Message.Content = wordReply(req.Messages[0].Content, last)
+			if n > 1 && res.Message.Content == "" {
+				http.Error(w, `{"error": "a prompt that the word server was not taught"}`, http.StatusBadRequest)
+				return
+			}
 			res.PromptEvalCount, res.EvalCount = len(tokenize.Words(last)), len(tokenize.Words(res.Message.Content))
 		} else {
 			res.DoneReason = "load"
@@ -106,9 +110,9 @@ func wordReply(system, last string) string {
 			}
 			fmt.Fprintf(&b, "%s. The words were compared. Verdict: %s\n", number, verdict)
 		}
-	case strings.Contains(system, "Write the question"):
-		return "Question: What is it about " + part("Answer:", "") + "?"
-	case strings.Contains(system, "Copy from the text"):
+	case strings.Contains(system, "write the question"):
+		return "What is it about " + part("Answer:", "Question:") + "?"
+	case strings.Contains(system, "copy them word for word"):
 		for _, s := range tokenize.Sentences(part("Text:", "Question:")) {
 			if shared(part("Question:", ""), s.Text) >= 0.3 {
 				fmt.Fprintf(&b, "- %s\n", s.Text)
@@ -117,8 +121,6 @@ func wordReply(system, last string) string {
 		if b.Len() == 0 {
 			return "Insufficient Information"
 		}
-	default:
-		return "I was not taught this prompt: " + system
 	}
 	return b.String()
 }
