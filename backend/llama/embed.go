@@ -77,10 +77,10 @@ func (e *Engine) newTextJob(ctx context.Context, texts []string) (*textJob, erro
 // texts that happen to stand beside it, and on a processor it gains nothing: measured, passes of 16 texts took
 // 0.6 to 4 times as long per text as passes of one.
 type reader struct {
-	ctx    llama.Context
+	runner
 	batch  llama.Batch
 	width  int  // of a vector
-	causal bool // a decoder, whose cache must be emptied after each text
+	causal bool // a decoder
 
 	waiting []*textJob
 
@@ -133,30 +133,21 @@ func (r *reader) embed(tokens []llama.Token) ([]float32, error) {
 	return unit(v)
 }
 
+// compute computes the batch. A decoder's cache is emptied first.
 func (r *reader) compute() error {
-	process.compute.Lock()
-	defer process.compute.Unlock()
-	run := llama.Encode
-	if r.causal {
-		run = llama.Decode
-		mem, err := llama.GetMemory(r.ctx)
-		if err != nil {
-			return err
-		}
-		if mem != 0 {
-			if err := llama.MemoryClear(mem, false); err != nil {
-				return err
-			}
-		}
+	if !r.causal {
+		return r.run(llama.Encode, r.batch)
 	}
-	code, err := run(r.ctx, r.batch)
+	mem, err := llama.GetMemory(r.ctx)
 	if err != nil {
 		return err
 	}
-	if code != 0 {
-		return fmt.Errorf("llama.cpp could not embed a text, code %d%s", code, process.log.said())
+	if mem != 0 { // a decoder without one is given whole texts anyway
+		if err := llama.MemoryClear(mem, false); err != nil {
+			return err
+		}
 	}
-	return llama.Synchronize(r.ctx)
+	return r.run(llama.Decode, r.batch)
 }
 
 // unit returns a copy of v of length 1.

@@ -140,10 +140,9 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 	for m.writer.waiting = like(2); m.writer.turn(); {
 	}
 	check("with a prefix at hand", run(0))
-	m.setThreads(2)
+	m.kv.pace = newPacer(2, true)
 	check("on two threads", run(0))
 	check("on two threads beside 4", run(10, many(4)...))
-	m.setThreads(1)
 }
 
 func bitJob(prompt []llama.Token, most int) *job {

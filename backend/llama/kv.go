@@ -2,14 +2,13 @@ package llama
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
 
 // A kv is the [cache] of a llama.cpp context, with one stream a sequence.
 type kv struct {
-	ctx     llama.Context
+	runner
 	mem     llama.Memory
 	batch   llama.Batch
 	vocab   int   // number of tokens
@@ -17,7 +16,7 @@ type kv struct {
 	last    []int // in the last batch, the index of each piece's last token of use
 }
 
-func newKV(ctx llama.Context, vocab, columns int) (*kv, error) {
+func newKV(ctx llama.Context, pace pacer, vocab, columns int) (*kv, error) {
 	mem, err := llama.GetMemory(ctx)
 	if err != nil {
 		return nil, err
@@ -25,7 +24,7 @@ func newKV(ctx llama.Context, vocab, columns int) (*kv, error) {
 	if mem == 0 {
 		return nil, errors.New("llama.cpp gives this model no cache, so it cannot write")
 	}
-	return &kv{ctx: ctx, mem: mem, batch: llama.BatchInit(ubatch, 0, 1), vocab: vocab, columns: columns}, nil
+	return &kv{runner: runner{ctx: ctx, pace: pace}, mem: mem, batch: llama.BatchInit(ubatch, 0, 1), vocab: vocab, columns: columns}, nil
 }
 
 func (c *kv) free() { llama.BatchFree(c.batch) }
@@ -46,16 +45,7 @@ func (c *kv) compute(pieces []piece) error {
 			}
 		}
 	}
-	process.compute.Lock()
-	defer process.compute.Unlock()
-	code, err := llama.Decode(c.ctx, c.batch)
-	if err == nil && code != 0 {
-		err = fmt.Errorf("llama.cpp could not compute a batch, code %d%s", code, process.log.said())
-	}
-	if err != nil {
-		return err
-	}
-	return llama.Synchronize(c.ctx)
+	return c.run(llama.Decode, c.batch)
 }
 
 func (c *kv) logits(i int) []float32 {

@@ -17,7 +17,7 @@ type model struct {
 	kv      *kv        // of writer
 	reader  *reader    // nil if the model does not embed
 	flash   bool       // flash attention is in use
-	threads int
+	threads int        // at most
 }
 
 // load loads a model as planned. On an error nothing is left behind.
@@ -66,9 +66,6 @@ func (m *model) prepare(p *plan) error {
 			return err
 		}
 	}
-	if p.Threads == 0 {
-		m.chooseThreads(p.Log)
-	}
 	return nil
 }
 
@@ -86,7 +83,7 @@ func (m *model) newWriter(p *plan) error {
 	if err != nil {
 		return err
 	}
-	if m.kv, err = newKV(ctx, m.vocab.size, p.columns); err != nil {
+	if m.kv, err = newKV(ctx, newPacer(m.threads, p.Threads > 0), m.vocab.size, p.columns); err != nil {
 		llama.Free(ctx)
 		return err
 	}
@@ -116,7 +113,7 @@ func (m *model) newReader(p *plan) error {
 		return err
 	}
 	m.reader = &reader{
-		ctx:    ctx,
+		runner: runner{ctx, newPacer(m.threads, p.Threads > 0)},
 		batch:  llama.BatchInit(int32(c.NBatch), 0, 1),
 		width:  int(llama.ModelNEmbdOut(m.handle)),
 		causal: p.file.Causal,

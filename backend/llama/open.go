@@ -20,7 +20,7 @@ type Options struct {
 	Digest  string // Info.Digest, where it is known; "" means that the file is read to compute it
 	Context int    // tokens a call, prompt and reply together; 0: what the model was trained on, at most 4096
 	Slots   int    // replies written at once; 0: 16, or as many as memory allows
-	Threads int    // 0: as many as a short measurement at the start finds fastest
+	Threads int    // 0: as many as there are cores, or one fewer where that is faster, measured all along
 
 	// Log is told what was chosen and why. It may be nil.
 	Log func(format string, args ...any)
@@ -85,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		quit:  make(chan struct{}),
 		gone:  make(chan struct{}),
 	}
-	o.Log("%s: %s on %s, %d tokens of context, %d slots, %d threads",
+	o.Log("%s: %s on %s, %d tokens of context, %d slots, up to %d threads",
 		o.Name, file.Summary(), e.info.Engine, p.context, p.slots, m.threads)
 	go e.own()
 	return e, nil

@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"fmt"
 	"runtime"
 	"time"
 
@@ -17,53 +18,87 @@ func physicalCores() int {
 	return n
 }
 
-// chooseThreads looks whether one thread less than there are cores is faster, as it is where something
-// else keeps a core busy: the threads spin while they wait for the slowest. It takes a fraction of a
-// second. The choice changes no answer.
-func (m *model) chooseThreads(log func(string, ...any)) {
-	if m.threads < 2 {
-		return
+// A runner computes passes of one context.
+type runner struct {
+	ctx  llama.Context
+	pace pacer
+}
+
+// run computes a batch with one of llama.cpp's functions for that.
+func (r *runner) run(f func(llama.Context, llama.Batch) (int32, error), batch llama.Batch) error {
+	process.compute.Lock()
+	defer process.compute.Unlock()
+	start := time.Now()
+	choice := r.pace.choose(int(batch.NTokens), start)
+	n := int32(r.pace.counts[choice])
+	llama.SetNThreads(r.ctx, n, n)
+	code, err := f(r.ctx, batch)
+	if err == nil {
+		err = llama.Synchronize(r.ctx)
 	}
-	pass := func(threads int) (time.Duration, error) {
-		m.setThreads(threads)
-		start := time.Now()
-		err := m.try()
-		return time.Since(start), err
+	if err == nil && code != 0 {
+		err = fmt.Errorf("llama.cpp could not compute a pass of %d tokens, code %d%s", batch.NTokens, code, process.log.said())
 	}
-	_, err := pass(m.threads - 1) // the first one reads the weights
-	all, fewer := time.Hour, time.Hour
-	for start := time.Now(); err == nil && time.Since(start) < 300*time.Millisecond; {
-		var a, f time.Duration
-		if f, err = pass(m.threads - 1); err == nil {
-			a, err = pass(m.threads)
-			all, fewer = min(all, a), min(fewer, f)
+	if err == nil {
+		end := time.Now()
+		r.pace.took(choice, int(batch.NTokens), end.Sub(start), end)
+	}
+	return err
+}
+
+// How long a pacer waits before it tries the other number of threads.
+const (
+	soonest = 2 * time.Second
+	latest  = 2 * time.Minute
+)
+
+// A pacer chooses the number of threads for each pass: as many as there are cores, or one fewer. The
+// threads of a pass spin while they wait for the slowest, so when something else keeps a core busy, one
+// fewer can be ten times as fast. Now and then it tries the other number for a pass and keeps the faster,
+// at once when passes become slow; while trying proves useless it does so more and more rarely. What it
+// chooses changes no answer.
+type pacer struct {
+	counts [2]int                // of threads
+	use    int                   // the index of the better one
+	last   map[int]time.Duration // of a pass with that many threads, by its number of tokens
+	next   time.Time             // when to try the other
+	wait   time.Duration
+}
+
+// newPacer returns a pacer for at most so many threads; fixed makes it use just those.
+func newPacer(most int, fixed bool) pacer {
+	p := pacer{counts: [2]int{most, most - 1}, last: map[int]time.Duration{}, wait: soonest}
+	if fixed || most < 2 {
+		p.counts[1] = most
+	}
+	return p
+}
+
+// choose returns the index of the number of threads for a pass of so many tokens that starts now.
+func (p *pacer) choose(tokens int, now time.Time) int {
+	_, known := p.last[tokens]
+	if known && now.After(p.next) && p.counts[0] != p.counts[1] {
+		return 1 - p.use
+	}
+	return p.use
+}
+
+// took is told how long a pass took that has ended now.
+func (p *pacer) took(choice, tokens int, d time.Duration, now time.Time) {
+	last, ok := p.last[tokens]
+	switch {
+	case choice == p.use:
+		p.last[tokens] = d
+		if ok && d > 4*last {
+			p.next = now
 		}
+		return
+	case d < last-last/10:
+		p.use = choice
+		p.last = map[int]time.Duration{tokens: d}
+		p.wait = soonest
+	default:
+		p.wait = min(2*p.wait, latest)
 	}
-	log("a short pass takes %.1f ms with %d threads and %.1f ms with %d",
-		milliseconds(all), m.threads, milliseconds(fewer), m.threads-1)
-	if fewer < all {
-		m.threads--
-	}
-	m.setThreads(m.threads)
+	p.next = now.Add(p.wait)
 }
-
-// try computes something short, and leaves no trace of it.
-func (m *model) try() error {
-	if m.writer == nil {
-		_, err := m.reader.embed(make([]llama.Token, 8))
-		return err
-	}
-	defer m.kv.cut(0, 0)
-	return m.kv.compute([]piece{{width: m.kv.columns}})
-}
-
-func (m *model) setThreads(n int) {
-	if m.writer != nil {
-		llama.SetNThreads(m.kv.ctx, int32(n), int32(n))
-	}
-	if m.reader != nil {
-		llama.SetNThreads(m.reader.ctx, int32(n), int32(n))
-	}
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
