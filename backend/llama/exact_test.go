@@ -54,6 +54,7 @@ func TestSameBits(t *testing.T) {
 			testSameBits(t, path, 560, 12)
 		})
 	}
+	t.Run("sliding window", func(t *testing.T) { testSameBits(t, tinyModel{arch: "gemma2"}.write(t), 560, 12) })
 	t.Run("judge", func(t *testing.T) {
 		testSameBits(t, fromEnv(t, "ASSAY_TEST_JUDGE", "a TinyLlama GGUF"), 150, 3)
 	})
@@ -135,11 +136,20 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 	check("when 5 are under way", run(8, many(5)...))
 	check("in a queue behind 20", run(9, many(20)...))
 	check("with a prefix that others are computing", run(0, like(3)...))
-	run(0, like(1)...)
+	computed := func() int64 { return m.writer.stats.PromptComputed }
+	run(0)
+	before := computed()
 	check("with its own prompt at hand", run(0))
+	if n := computed() - before; n != 0 {
+		t.Errorf("a prompt at hand was computed again: %d tokens", n)
+	}
 	for m.writer.waiting = like(2); m.writer.turn(); {
 	}
+	before = computed()
 	check("with a prefix at hand", run(0))
+	if n := computed() - before; n > int64(length-len(stem)+block) {
+		t.Errorf("of a prompt of %d tokens, %d of them at hand, %d were computed", length, len(stem), n)
+	}
 	m.kv.pace = newPacer(2, true)
 	check("on two threads", run(0))
 	check("on two threads beside 4", run(10, many(4)...))

@@ -73,7 +73,7 @@ func (p *library) load(dir string) error {
 	switch {
 	case p.broken != nil:
 		return p.broken
-	case p.lib.Dir == dir:
+	case sameFolder(p.lib.Dir, dir):
 		return nil
 	case p.lib.Dir != "":
 		return fmt.Errorf("this process has loaded llama.cpp from %s, and cannot load it from %s too", p.lib.Dir, dir)
@@ -90,6 +90,15 @@ func (p *library) load(dir string) error {
 	}
 	p.lib.Dir = dir
 	return nil
+}
+
+func sameFolder(a, b string) bool {
+	if a == b {
+		return true
+	}
+	fa, errA := os.Stat(a)
+	fb, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(fa, fb)
 }
 
 // open loads the libraries and checks that they are the version that the binding was written for:

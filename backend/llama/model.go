@@ -39,6 +39,10 @@ func (m *model) prepare(p *plan) error {
 		return fmt.Errorf("models of architecture %q read with one half and write with the other, "+
 			"which this engine cannot do yet: choose another model", p.file.Architecture)
 	}
+	if llama.ModelIsDiffusion(m.handle) {
+		return fmt.Errorf("models of architecture %q do not write token by token, which this engine needs: "+
+			"choose another model", p.file.Architecture)
+	}
 	m.vocab = newVocab(m.handle)
 	if m.vocab.size == 0 {
 		return errors.New("the model has no vocabulary: fetch the whole model")

@@ -2,6 +2,7 @@ package llama
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
@@ -368,7 +369,7 @@ func (s *scheduler) compute(pieces []piece) {
 // advance chooses the next token of a reply.
 func (s *scheduler) advance(st *stream, logits []float32) {
 	j := st.job
-	if best := logits[argmax(logits)]; best != best {
+	if best := float64(logits[argmax(logits)]); math.IsNaN(best) || math.IsInf(best, 0) {
 		j.fail(errors.New("the model's output is not a number: its file may be damaged (assay models verify)"))
 		s.release(st)
 		return

@@ -23,8 +23,7 @@ const (
 // A tinyModel says what is odd about a tiny model.
 type tinyModel struct {
 	template string
-	arch     string // "" means llama
-	fields   []models.Field
+	arch     string // "" means llama; gemma2, whose attention slides, works too
 }
 
 // write writes the model to a file of its own.
@@ -32,7 +31,7 @@ func (m tinyModel) write(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
 	var buf bytes.Buffer
-	if err := models.WriteGGUF(&buf, m.header(), tinyTensors()); err != nil {
+	if err := models.WriteGGUF(&buf, m.header(), m.tensors()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, buf.Bytes(), 0o644); err != nil {
@@ -65,10 +64,16 @@ func (m tinyModel) header() []models.Field {
 		{Key: "tokenizer.ggml.eos_token_id", Value: uint32(2)},
 		{Key: "tokenizer.ggml.unknown_token_id", Value: uint32(0)},
 	}
+	if m.arch == "gemma2" {
+		fields = append(fields,
+			models.Field{Key: "gemma2.attention.key_length", Value: uint32(tinyWidth / 2)},
+			models.Field{Key: "gemma2.attention.value_length", Value: uint32(tinyWidth / 2)},
+			models.Field{Key: "gemma2.attention.sliding_window", Value: uint32(100)})
+	}
 	if m.template != "" {
 		fields = append(fields, models.Field{Key: "tokenizer.chat_template", Value: m.template})
 	}
-	return append(fields, m.fields...)
+	return fields
 }
 
 // tinyWords is where the words of the vocabulary start: after the control tokens and the bytes.
@@ -99,7 +104,7 @@ func tinyVocabulary() (tokens []string, types []int32, scores []float32) {
 	return tokens, types, scores
 }
 
-func tinyTensors() []models.TensorSource {
+func (m tinyModel) tensors() []models.TensorSource {
 	tokens, _, _ := tinyVocabulary()
 	rng := rand.New(rand.NewPCG(11, 12))
 	var list []models.TensorSource
@@ -139,8 +144,14 @@ func tinyTensors() []models.TensorSource {
 		add(block+"ffn_gate.weight", random, w, 2*w)
 		add(block+"ffn_up.weight", random, w, 2*w)
 		add(block+"ffn_down.weight", random, 2*w, w)
+		if m.arch == "gemma2" {
+			add(block+"post_attention_norm.weight", one, w)
+			add(block+"post_ffw_norm.weight", one, w)
+		}
 	}
 	add("output_norm.weight", one, w)
-	add("output.weight", words, w, n)
+	if m.arch != "gemma2" { // which has one matrix for tokens read and written
+		add("output.weight", words, w, n)
+	}
 	return list
 }
