@@ -32,6 +32,10 @@ type sentencesData struct {
 	History           []backend.Message
 }
 
+// maxExtract is the most room, in tokens, for an extract: half of a text in Latin script has it up to
+// this length. A judge that wants to copy more is asked about less at once.
+const maxExtract = 192
+
 func scoreContextRelevance(ctx context.Context, m Models, s *Sample) (Score, error) {
 	p, ok := m.Prompts.Lookup("context_relevance_sentences")
 	if !ok {
@@ -56,7 +60,7 @@ func scoreContextRelevance(ctx context.Context, m Models, s *Sample) (Score, err
 		q := query{
 			prompt:     p.Name,
 			data:       sentencesData{s.Question, text, s.History},
-			room:       len(text) / 8, // about half of it, in Latin script; if it wants more, the text is split
+			room:       min(len(text)/8, maxExtract),
 			splittable: true,
 		}
 		got, err := ask(ctx, m, q, func(r reply) (extract, error) { return decodeExtract(r, match, p.Nothing) })
