@@ -106,6 +106,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		s.note("what is done is kept in %s: the same command goes on from there", dir)
 		return err
 	}
+	s.tally(st)
 	return o.conclude(s, plan, dir)
 }
 
@@ -258,6 +259,20 @@ func (s *std) announce(p *plan, st *stack, kept int) {
 	if kept > 0 {
 		s.note("going on after the %d samples of an earlier attempt", kept)
 	}
+}
+
+// tally says how much the judge had to do.
+func (s *std) tally(st *stack) {
+	if st.work == nil {
+		return
+	}
+	w := st.work()
+	if w.PromptTokens == 0 {
+		return
+	}
+	s.note("the judge read %d tokens of prompt, of which %.0f%% were shared, and wrote %d, %.1f replies at a time",
+		w.PromptTokens, 100*(1-float64(w.PromptComputed)/float64(w.PromptTokens)),
+		w.OutputTokens, float64(w.StepSequences)/float64(max(1, w.Steps)))
 }
 
 // grace is how long answers in flight may take once the user has interrupted the run.

@@ -44,9 +44,10 @@ func (o *stackOptions) add(f *pflag.FlagSet) {
 
 // A stack is the models of a run with their decorators: cache over scheduler over engine.
 type stack struct {
-	judge, embed backend.Backend  // nil where the run needs none
-	models       []*cache.Backend // those two
-	store        *cache.Store     // nil without a cache
+	judge, embed backend.Backend    // nil where the run needs none
+	models       []*cache.Backend   // those two
+	store        *cache.Store       // nil without a cache
+	work         func() llama.Stats // what the judge did; nil if its engine does not tell
 	drifts       atomic.Int64
 }
 
@@ -97,6 +98,9 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, ref string, 
 	}
 	if err != nil {
 		return nil, err
+	}
+	if e, ok := engine.(*llama.Engine); ok && need.Has(backend.CanGenerate) {
+		st.work = e.Stats
 	}
 	queue := sched.New(engine, sched.Options{Retrying: func(err error, wait time.Duration) {
 		s.note("%v: asking again in %v", err, wait.Round(time.Second))
