@@ -84,7 +84,7 @@ type reader struct {
 
 	waiting []*textJob
 
-	texts, tokens int64 // embedded so far
+	count *counters
 }
 
 // turn embeds the next text. It reports whether there are more.
@@ -100,8 +100,8 @@ func (r *reader) turn() bool {
 		text := j.texts[len(j.vectors)]
 		if v, err = r.embed(text); err == nil {
 			j.vectors = append(j.vectors, v)
-			r.texts++
-			r.tokens += int64(len(text))
+			r.count.texts.Add(1)
+			r.count.textTokens.Add(int64(len(text)))
 		}
 	}
 	switch {

@@ -21,20 +21,13 @@ type Engine struct {
 	quit    chan struct{} // closed when Close is called
 	gone    chan struct{} // closed when everything is freed
 	users   sync.RWMutex  // held for reading by callers that use the model, for writing to free it
-
-	mu    sync.Mutex
-	stats Stats
 }
 
 // Info describes the model.
 func (e *Engine) Info() backend.Info { return e.info }
 
 // Stats returns what the engine has done so far.
-func (e *Engine) Stats() Stats {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.stats
-}
+func (e *Engine) Stats() Stats { return e.model.count.stats() }
 
 // Generate writes one reply. See [backend.Backend].
 func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
@@ -163,7 +156,6 @@ func (e *Engine) own() {
 		if reader != nil {
 			busy = reader.turn() || busy
 		}
-		e.publish()
 	}
 	e.users.Lock() // no caller uses the model now, and none will
 	e.model.free()
@@ -199,18 +191,4 @@ func (e *Engine) receive(busy bool) bool {
 		}
 		busy = true
 	}
-}
-
-// publish makes the counters of the owner visible to others.
-func (e *Engine) publish() {
-	var s Stats
-	if w := e.model.writer; w != nil {
-		s = w.stats
-	}
-	if r := e.model.reader; r != nil {
-		s.Texts, s.TextTokens = r.texts, r.tokens
-	}
-	e.mu.Lock()
-	e.stats = s
-	e.mu.Unlock()
 }

@@ -136,7 +136,7 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 	check("when 5 are under way", run(8, many(5)...))
 	check("in a queue behind 20", run(9, many(20)...))
 	check("with a prefix that others are computing", run(0, like(3)...))
-	computed := func() int64 { return m.writer.stats.PromptComputed }
+	computed := func() int64 { return m.count.stats().PromptComputed }
 	run(0)
 	before := computed()
 	check("with its own prompt at hand", run(0))

@@ -18,6 +18,7 @@ type model struct {
 	reader  *reader    // nil if the model does not embed
 	flash   bool       // flash attention is in use
 	threads int        // at most
+	count   counters
 }
 
 // load loads a model as planned. On an error nothing is left behind.
@@ -93,6 +94,7 @@ func (m *model) newWriter(p *plan) error {
 	}
 	m.writer = &scheduler{
 		cache:   m.kv,
+		count:   &m.count,
 		text:    m.vocab,
 		slots:   p.slots,
 		columns: p.columns,
@@ -121,6 +123,7 @@ func (m *model) newReader(p *plan) error {
 		batch:  llama.BatchInit(int32(c.NBatch), 0, 1),
 		width:  int(llama.ModelNEmbdOut(m.handle)),
 		causal: p.file.Causal,
+		count:  &m.count,
 	}
 	if llama.GetPoolingType(ctx) == llama.PoolingTypeNone {
 		return errors.New("the model's header names no way to pool the vectors of a text's tokens into one: " +

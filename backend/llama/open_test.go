@@ -217,6 +217,7 @@ func TestTwoEngines(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	replies := make([]string, 40)
+	counts := make([]int, len(replies))
 	for i := range replies {
 		e := []*Engine{a, b}[i%2]
 		wg.Go(func() {
@@ -226,7 +227,7 @@ func TestTwoEngines(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			replies[i] = g.Text
+			replies[i], counts[i] = g.Text, g.OutputTokens
 		})
 	}
 	wg.Wait()
@@ -235,8 +236,14 @@ func TestTwoEngines(t *testing.T) {
 			t.Errorf("two engines answer %q and %q", replies[i], replies[i+1])
 		}
 	}
-	if s := a.Stats(); s.Requests != 20 || s.OutputTokens == 0 || s.PromptComputed > s.PromptTokens {
-		t.Errorf("counted %+v", s)
+	for first, e := range []*Engine{a, b} {
+		sum := 0
+		for i := first; i < len(counts); i += 2 {
+			sum += counts[i]
+		}
+		if s := e.Stats(); s.Requests != 20 || s.OutputTokens != int64(sum) || s.PromptComputed > s.PromptTokens {
+			t.Errorf("counted %+v for 20 requests and %d tokens of replies", s, sum)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ type scheduler struct {
 	waiting []*job // in the order of arrival
 	turns   int
 	prompts int // tokens of prompts computed since the last step
-	stats   Stats
+	count   *counters
 }
 
 // A speller knows what tokens mean.
@@ -197,8 +197,8 @@ func (s *scheduler) pick() (int, match) {
 
 // start puts a job on an idle stream, with what it can take from another.
 func (s *scheduler) start(st *stream, j *job, m match) {
-	s.stats.Requests++
-	s.stats.PromptTokens += int64(len(j.prompt))
+	s.count.requests.Add(1)
+	s.count.promptTokens.Add(int64(len(j.prompt)))
 	if m.from != nil {
 		m.from.used = s.turns
 	}
@@ -272,9 +272,9 @@ func (s *scheduler) nextReplies() []piece {
 		}
 	}
 	if n := len(pieces); n > 0 {
-		s.stats.Steps++
-		s.stats.StepSequences += int64(n)
-		s.stats.StepWork += int64(min(s.slots, s.running()+len(s.waiting)))
+		s.count.steps.Add(1)
+		s.count.stepSequences.Add(int64(n))
+		s.count.stepWork.Add(int64(min(s.slots, s.running()+len(s.waiting))))
 	}
 	if len(pieces) == 0 || !s.sharing {
 		return pieces
@@ -329,7 +329,7 @@ func (s *scheduler) fill(pieces []piece) []piece {
 			s.keep(st, (s.room-1)/block*block)
 		}
 		all = append(all, piece{stream: st.id, at: st.length(), width: 1, want: true})
-		s.stats.Fillers++
+		s.count.fillers.Add(1)
 	}
 	return all
 }
@@ -348,7 +348,7 @@ func (s *scheduler) compute(pieces []piece) {
 		if st.prompting() {
 			st.tokens = st.job.prompt[:len(st.tokens)+n]
 			s.prompts += n
-			s.stats.PromptComputed += int64(n)
+			s.count.promptComputed.Add(int64(n))
 		} else {
 			st.extra += n
 		}
@@ -382,7 +382,7 @@ func (s *scheduler) advance(st *stream, logits []float32) {
 	}
 	j.last[0] = token
 	j.count++
-	s.stats.OutputTokens++
+	s.count.outputTokens.Add(1)
 	switch {
 	case j.reply.add(s.text.piece(token)):
 		j.finish(backend.StopEnd)

@@ -106,7 +106,7 @@ func newFake(t *testing.T, slots int) (*scheduler, *fakeCache) {
 	const room = 1024
 	n := roundUp(slots, fakeColumns)
 	c := &fakeCache{t: t, streams: make([][]llama.Token, n), room: room}
-	s := &scheduler{cache: c, text: fakeText{}, slots: slots, room: room, sharing: true, columns: fakeColumns}
+	s := &scheduler{cache: c, text: fakeText{}, slots: slots, room: room, sharing: true, columns: fakeColumns, count: new(counters)}
 	for i := range n {
 		s.streams = append(s.streams, &stream{id: llama.SeqId(i)})
 	}
@@ -229,13 +229,13 @@ func TestSharedPrefixIsComputedOnce(t *testing.T) {
 
 	check := func(what string, s *scheduler, prompts [][]llama.Token, want int64) {
 		t.Helper()
-		before := s.stats.PromptComputed
+		before := s.count.stats().PromptComputed
 		var jobs []*job
 		for _, p := range prompts {
 			jobs = append(jobs, newFakeJob(p, 20, 0))
 		}
 		run(t, s, jobs...)
-		if got := s.stats.PromptComputed - before; got != want {
+		if got := s.count.stats().PromptComputed - before; got != want {
 			t.Errorf("%s: computed %d tokens of prompts, want %d", what, got, want)
 		}
 	}
@@ -272,8 +272,8 @@ func TestRoomIsMadeAtOnce(t *testing.T) {
 		jobs = append(jobs, newFakeJob(tokens(rng, 30+i), 5+i%40, 0))
 	}
 	run(t, s, jobs...)
-	if p := s.stats.Packing(); p != 1 {
-		t.Errorf("packing is %.3f, want 1: %+v", p, s.stats)
+	if p := s.count.stats().Packing(); p != 1 {
+		t.Errorf("packing is %.3f, want 1: %+v", p, s.count.stats())
 	}
 }
 

@@ -1,5 +1,7 @@
 package llama
 
+import "sync/atomic"
+
 // Stats counts what an engine has done since it was opened.
 type Stats struct {
 	Requests       int64 // to generate, that were begun
@@ -23,4 +25,27 @@ func (s Stats) Packing() float64 {
 		return 0
 	}
 	return float64(s.StepSequences) / float64(s.StepWork)
+}
+
+// counters are the Stats as they are counted: by the engine's owner, always before the caller whose work
+// is counted gets its answer.
+type counters struct {
+	requests, promptTokens, promptComputed, outputTokens atomic.Int64
+	steps, stepSequences, stepWork, fillers              atomic.Int64
+	texts, textTokens                                    atomic.Int64
+}
+
+func (c *counters) stats() Stats {
+	return Stats{
+		Requests:       c.requests.Load(),
+		PromptTokens:   c.promptTokens.Load(),
+		PromptComputed: c.promptComputed.Load(),
+		OutputTokens:   c.outputTokens.Load(),
+		Steps:          c.steps.Load(),
+		StepSequences:  c.stepSequences.Load(),
+		StepWork:       c.stepWork.Load(),
+		Fillers:        c.fillers.Load(),
+		Texts:          c.texts.Load(),
+		TextTokens:     c.textTokens.Load(),
+	}
 }
