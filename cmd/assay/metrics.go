@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-eval/assay/metrics"
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 const metricsHelp = `
@@ -64,9 +65,12 @@ func metricsCommand(s *std, args []string) error {
 	}
 	t := s.table("metric", "measures", "range", "needs", "models")
 	for _, m := range list {
-		t.AppendRow(table.Row{m.Name, m.Doc, span(m), m.Needs, modelsOf(m)})
+		t.AppendRow(table.Row{m.Name, m.Doc, span(m), m.Needs.String(), modelsOf(m)})
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 44}, {Number: 4, WidthMax: 18}})
+	t.SetColumnConfigs([]table.ColumnConfig{
+		{Number: 2, WidthMax: 44, WidthMaxEnforcer: text.WrapSoft},
+		{Number: 4, WidthMax: 18, WidthMaxEnforcer: text.WrapSoft},
+	})
 	t.Render()
 	fmt.Fprintf(s.out, "\nassay metrics NAME explains one. Presets:\n")
 	presets := metrics.Presets()

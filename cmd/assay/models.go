@@ -12,6 +12,7 @@ import (
 	"github.com/assay-eval/assay/backend/ollama"
 	"github.com/assay-eval/assay/models"
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 const modelsHelp = `
@@ -299,6 +300,7 @@ func (s *std) table(header ...any) table.Writer {
 	t.SetOutputMirror(s.out)
 	t.SetStyle(table.StyleLight)
 	t.Style().Options = table.Options{SeparateColumns: true}
+	t.Style().Format.Header = text.FormatDefault
 	t.Style().Box.MiddleVertical = "  "
 	t.Style().Box.PaddingLeft, t.Style().Box.PaddingRight = "", ""
 	t.AppendHeader(header)

@@ -100,7 +100,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
-	s.announce(plan, st, w.Kept())
+	s.announce(plan, w.Kept())
 	err = o.score(ctx, s, plan, st, w)
 	if err != nil {
 		s.note("what is done is kept in %s: the same command goes on from there", dir)
@@ -244,18 +244,12 @@ func defaultDir(data string, c report.Config) string {
 }
 
 // announce says what is about to happen.
-func (s *std) announce(p *plan, st *stack, kept int) {
+func (s *std) announce(p *plan, kept int) {
 	var names []string
 	for _, m := range p.metrics {
 		names = append(names, m.Name)
 	}
 	s.note("%d samples, %s", p.data.Summary().Rows, strings.Join(names, ", "))
-	if st.judge != nil {
-		s.note("judge: %s", describe(st.judge.Info()))
-	}
-	if st.embed != nil {
-		s.note("embeddings: %s", describe(st.embed.Info()))
-	}
 	if kept > 0 {
 		s.note("going on after the %d samples of an earlier attempt", kept)
 	}

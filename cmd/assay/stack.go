@@ -72,34 +72,40 @@ func openStack(ctx context.Context, s *std, o *stackOptions, need needs) (_ *sta
 		}
 	}
 	if need.judge != 0 {
-		if st.judge, err = st.open(ctx, s, o, o.judge, need.judge, mode); err != nil {
+		if st.judge, err = st.open(ctx, s, o, wanted{"judge", o.judge, need.judge}, mode); err != nil {
 			return nil, fmt.Errorf("judge: %w", err)
 		}
 	}
 	if need.embed != 0 {
-		if st.embed, err = st.open(ctx, s, o, o.embed, need.embed, mode); err != nil {
+		if st.embed, err = st.open(ctx, s, o, wanted{"embeddings", o.embed, need.embed}, mode); err != nil {
 			return nil, fmt.Errorf("embedding model: %w", err)
 		}
 	}
 	return st, nil
 }
 
+// A wanted model: what for, as the user named it ("" if not), and what it must be able to do.
+type wanted struct {
+	role, ref string
+	ops       backend.Ops
+}
+
 // open opens one model and puts the decorators around it.
-func (st *stack) open(ctx context.Context, s *std, o *stackOptions, ref string, need backend.Ops, mode cache.Mode) (backend.Backend, error) {
+func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted, mode cache.Mode) (backend.Backend, error) {
 	var engine backend.Backend
 	var err error
 	switch o.backend {
 	case "llama":
-		engine, err = openLlama(ctx, s, o, ref, need)
+		engine, err = openLlama(ctx, s, o, want)
 	case "ollama":
-		engine, err = openOllama(ctx, s, o, ref, need)
+		engine, err = openOllama(ctx, s, o, want)
 	default:
 		return nil, usagef("unknown backend %q: llama or ollama", o.backend)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if e, ok := engine.(*llama.Engine); ok && need.Has(backend.CanGenerate) {
+	if e, ok := engine.(*llama.Engine); ok && want.role == "judge" {
 		st.work = e.Stats
 	}
 	queue := sched.New(engine, sched.Options{Retrying: func(err error, wait time.Duration) {
@@ -125,7 +131,7 @@ func (st *stack) calls() report.Calls {
 	return n
 }
 
-func openLlama(ctx context.Context, s *std, o *stackOptions, ref string, need backend.Ops) (backend.Backend, error) {
+func openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (backend.Backend, error) {
 	if o.address != "" {
 		return nil, usagef("--address is for --backend ollama")
 	}
@@ -137,7 +143,7 @@ func openLlama(ctx context.Context, s *std, o *stackOptions, ref string, need ba
 	if err != nil {
 		return nil, err
 	}
-	m, err := findModel(home, ref, need)
+	m, err := findModel(home, want.ref, want.ops)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -147,7 +153,7 @@ func openLlama(ctx context.Context, s *std, o *stackOptions, ref string, need ba
 	}
 	return llama.Open(ctx, llama.Options{
 		Lib: lib.Dir, Model: m.Path, Name: m.Name, Digest: digest,
-		Context: o.context, Slots: o.slots, Threads: o.threads, Log: s.note,
+		Context: o.context, Slots: o.slots, Threads: o.threads, Log: s.about(want.role),
 	})
 }
 
@@ -190,10 +196,10 @@ func findModel(home, ref string, need backend.Ops) (*models.Model, error) {
 	return nil, fmt.Errorf("name the %s model with %s: %s", kind, flag, strings.Join(names, ", "))
 }
 
-func openOllama(ctx context.Context, s *std, o *stackOptions, ref string, need backend.Ops) (backend.Backend, error) {
-	if ref == "" {
+func openOllama(ctx context.Context, s *std, o *stackOptions, want wanted) (backend.Backend, error) {
+	if want.ref == "" {
 		flag := "--model"
-		if need.Has(backend.CanEmbed) {
+		if want.ops.Has(backend.CanEmbed) {
 			flag = "--embed-model"
 		}
 		return nil, usageError{withHint(fmt.Errorf("%s is missing", flag), "ollama list shows the models that the server has")}
@@ -201,11 +207,12 @@ func openOllama(ctx context.Context, s *std, o *stackOptions, ref string, need b
 	if o.threads != 0 {
 		return nil, usagef("--threads is for --backend llama: Ollama chooses its own")
 	}
-	e, err := ollama.Open(ctx, ollama.Options{Address: o.address, Model: ref, Context: o.context, Slots: o.slots, Log: s.note})
+	e, err := ollama.Open(ctx, ollama.Options{Address: o.address, Model: want.ref, Context: o.context, Slots: o.slots, Log: s.about(want.role)})
 	if err != nil {
 		return nil, err
 	}
-	if _, hint := e.Parallel(); hint != "" && !need.Has(backend.CanEmbed) {
+	s.about(want.role)("%s", describe(e.Info()))
+	if _, hint := e.Parallel(); hint != "" && want.ops.Has(backend.CanGenerate) {
 		s.note("hint: %s", hint)
 	}
 	return e, nil
