@@ -1,5 +1,5 @@
 # make            build assay
-# make demo       set everything up and score the first 20 example rows with two small local models
+# make demo       set everything up and score the first 16 example rows with two small local models
 # make test       set up what the tests need, then run them all: real models and a real Ollama server included
 # make lint       gofmt, go vet, staticcheck, govulncheck
 # make race       the tests that need no model, under the race detector (needs a C compiler)
@@ -22,7 +22,7 @@ setup: build
 	@scripts/setup.sh
 
 demo: setup
-	./assay run --data examples/qa.jsonl --limit 20 --metrics faithfulness,answer_relevance,context_relevance \
+	./assay run --data examples/qa.jsonl --limit 16 --metrics faithfulness,answer_relevance,context_relevance \
 		--model tinyllama-q4_0 --embed-model minilm -o $(RESULTS)
 	@echo
 	@echo "The results lie in $(RESULTS). What to try next:"
