@@ -255,8 +255,11 @@ func (s *std) announce(p *plan, kept int) {
 	}
 }
 
-// tally says how much the judge had to do.
+// tally says how many answers drifted, and how much the judge had to do.
 func (s *std) tally(st *stack) {
+	if n := st.drifts.Load(); n > 0 {
+		s.warn("%d answers are not the stored ones", n)
+	}
 	if st.work == nil {
 		return
 	}
