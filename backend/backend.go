@@ -119,6 +119,7 @@ type GenerateRequest struct {
 	Stop      []string        `json:"stop,omitempty"`   // the reply ends before the first of these
 	Sampling  Sampling        `json:"sampling"`
 	Draw      int             `json:"draw,omitempty"` // numbers repetitions of one prompt: 0, 1, 2, ...
+	Once      bool            `json:"once,omitempty"` // the engine may end a reply that [Repeats] itself
 }
 
 // DrawSeed mixes Seed and Draw into the seed that an engine's sampler starts from, so that the draws of
@@ -136,6 +137,7 @@ type StopReason string
 const (
 	StopEnd    StopReason = "end"    // the model ended its turn, or a Stop string was met
 	StopLength StopReason = "length" // MaxTokens was reached: the reply may be cut in the middle
+	StopRepeat StopReason = "repeat" // the reply repeated itself and was asked for with Once
 )
 
 // A Generation is a reply.

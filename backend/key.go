@@ -48,6 +48,9 @@ func GenerateKey(info Info, req *GenerateRequest) Key {
 	h.int(req.Sampling.TopK)
 	h.uint(req.Sampling.Seed)
 	h.int(req.Draw)
+	if req.Once {
+		h.text("once")
+	}
 	return h.sum()
 }
 

@@ -128,6 +128,8 @@ func changeEach(v reflect.Value, name string, changed func(name string)) {
 		try("+zero", reflect.Append(longer, reflect.Zero(v.Type().Elem())))
 	case reflect.String:
 		try("", reflect.ValueOf(v.String()+"x").Convert(v.Type()))
+	case reflect.Bool:
+		try("", reflect.ValueOf(!v.Bool()))
 	case reflect.Int:
 		try("", reflect.ValueOf(v.Int()+1).Convert(v.Type()))
 	case reflect.Uint, reflect.Uint64:
@@ -172,6 +174,7 @@ func TestKeyBoundaries(t *testing.T) {
 	gen("text xab", []Message{{User, "xab"}}, nil)
 	gen("top-k for top-p", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Sampling.TopK = 1 })
 	gen("seed", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Sampling.Seed = 1 })
+	gen("once", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Once = true })
 	gen("draw", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Draw = 1 })
 
 	score := func(what string, text string, continuations ...string) {

@@ -32,11 +32,11 @@ const maxDraws = 3
 // A reply is what the judge wrote.
 type reply struct {
 	text string // valid UTF-8
-	cut  bool   // it reached its length limit and may end in the middle
+	cut  bool   // it reached its length limit, or repeated itself, and may end in the middle
 }
 
 // errCut says that a reply was cut where that loses something. It travels with ErrBadReply.
-var errCut = errors.New("the reply was cut at its length limit")
+var errCut = errors.New("the reply was cut at its length limit, or repeated itself")
 
 // ask has the judge reply to q and decodes the reply. A reply that decode refuses is asked for again as
 // a new draw, at some temperature, since a greedy one would only repeat itself; in the end the error
@@ -55,14 +55,14 @@ func ask[T any](ctx context.Context, m Models, q query, decode func(reply) (T, e
 	for try := 0; ; try++ {
 		req := &backend.GenerateRequest{
 			Messages: messages, Stop: p.Stop, MaxTokens: p.MaxTokens + q.room,
-			Sampling: retrySampling(p.Sampling, try, m.Seed), Draw: q.first + try*max(q.step, 1),
+			Sampling: retrySampling(p.Sampling, try, m.Seed), Draw: q.first + try*max(q.step, 1), Once: true,
 		}
 		g, err := m.Judge.Generate(ctx, req)
 		if err != nil {
 			return zero, fmt.Errorf("prompt %s: %w", p.Name, err)
 		}
 		m.calls.add(backend.GenerateKey(info, req))
-		r := reply{strings.ToValidUTF8(g.Text, "\uFFFD"), g.Stop == backend.StopLength}
+		r := reply{strings.ToValidUTF8(g.Text, "\uFFFD"), g.Stop != backend.StopEnd}
 		v, err := decode(r)
 		if err == nil {
 			return v, nil

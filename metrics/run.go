@@ -103,11 +103,14 @@ type row struct {
 
 // take opens samples until there are no more or the run ends.
 func (r *runner) take(ctx context.Context, samples iter.Seq2[*Sample, error]) {
+	turn := 0
 	for s, err := range samples {
 		if err != nil {
 			r.unread = err
 			return
 		}
+		turn++
+		ctx := backend.WithTurn(ctx, turn)
 		opened := &row{}
 		for range r.ms {
 			opened.results = append(opened.results, make(chan Result, 1))

@@ -118,7 +118,7 @@ func checkGeneration(req *backend.GenerateRequest, g *backend.Generation) error 
 	switch {
 	case !utf8.ValidString(g.Text):
 		return fmt.Errorf("reply is not UTF-8: %q", g.Text)
-	case g.Stop != backend.StopEnd && g.Stop != backend.StopLength:
+	case g.Stop != backend.StopEnd && g.Stop != backend.StopLength && !(req.Once && g.Stop == backend.StopRepeat):
 		return fmt.Errorf("reply has stop reason %q", g.Stop)
 	case g.OutputTokens < 0 || g.OutputTokens > req.MaxTokens:
 		return fmt.Errorf("reply has %d tokens of at most %d", g.OutputTokens, req.MaxTokens)

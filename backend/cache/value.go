@@ -256,7 +256,7 @@ func checkGeneration(g *backend.Generation) error {
 	switch {
 	case !utf8.ValidString(g.Text):
 		return errors.New("the reply is not UTF-8")
-	case g.Stop != backend.StopEnd && g.Stop != backend.StopLength:
+	case g.Stop != backend.StopEnd && g.Stop != backend.StopLength && g.Stop != backend.StopRepeat:
 		return fmt.Errorf("the reply ended for the reason %q", g.Stop)
 	case g.PromptTokens < 0 || g.OutputTokens < 0:
 		return errors.New("a count of tokens is negative")

@@ -79,6 +79,7 @@ func (e *Engine) newJob(ctx context.Context, req *backend.GenerateRequest) (*job
 		ctx:     ctx,
 		prompt:  prompt,
 		max:     req.MaxTokens,
+		once:    req.Once,
 		sampler: newSampler(req.Sampling, req.DrawSeed()),
 		reply:   newReply(req.Stop),
 		done:    make(chan outcome, 1),

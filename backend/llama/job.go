@@ -13,6 +13,7 @@ type job struct {
 	ctx     context.Context
 	prompt  []llama.Token
 	max     int // tokens of reply
+	once    bool
 	sampler *sampler
 	reply   *reply
 

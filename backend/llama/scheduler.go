@@ -388,6 +388,8 @@ func (s *scheduler) advance(st *stream, logits []float32) {
 		j.finish(backend.StopEnd)
 	case j.count == j.max:
 		j.finish(backend.StopLength)
+	case j.once && backend.Repeats(j.reply.text):
+		j.finish(backend.StopRepeat)
 	default:
 		return
 	}

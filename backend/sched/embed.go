@@ -30,7 +30,7 @@ func (s *Scheduler) Embed(ctx context.Context, texts []string) ([][]float32, err
 	if len(texts) == 0 {
 		return s.engine.Embed(ctx, texts)
 	}
-	c := &call{texts: texts, answer: make(chan embedAnswer, 1)}
+	c := &call{turn: backend.Turn(ctx), texts: texts, answer: make(chan embedAnswer, 1)}
 	if !s.enqueueEmbed(c) {
 		return nil, backend.ErrClosed
 	}

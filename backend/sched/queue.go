@@ -17,6 +17,7 @@ const (
 
 // A call waits for a slot.
 type call struct {
+	turn     int           // see [backend.Turn]
 	prompt   string        // what it may share with others; "" for embeddings
 	admitted chan struct{} // closed when it is let in, or ended by refused; nil for embeddings
 	refused  error         // why it will not be let in
@@ -71,22 +72,25 @@ func (q *queue) remove(c *call) bool {
 	return true
 }
 
-// take takes the next call out of a queue that is not empty. When the engine is down, it is the one that
-// failed least often, so that a request which brings the engine down does not do so every time.
+// take takes the next call out of a queue that is not empty: of those of the earliest turn, the one that
+// shares most with what was let in lately. When the engine is down, it is the one that failed least often,
+// so that a request which brings the engine down does not do so every time.
 func (q *queue) take(down bool) *call {
 	best := q.waiting[0]
 	switch {
 	case down:
 		best = slices.MinFunc(q.waiting, func(a, b *call) int { return cmp.Compare(a.failures, b.failures) })
 	case best.passed < maxPassed:
-		// MaxFunc and MinFunc return the first, hence oldest, of equals.
-		best = slices.MaxFunc(q.waiting, func(a, b *call) int { return cmp.Compare(a.shared, b.shared) })
+		// MinFunc returns the first, hence oldest, of equals.
+		best = slices.MinFunc(q.waiting, func(a, b *call) int {
+			return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(b.shared, a.shared))
+		})
 	}
 	q.remove(best)
 	q.recent[q.admitted%recentPrompts] = best.prompt
 	q.admitted++
 	for _, w := range q.waiting {
-		if w.order < best.order {
+		if w.order < best.order && w.turn <= best.turn {
 			w.passed++
 		}
 		if n := sharedPrefix(w.prompt, best.prompt); n >= w.shared || q.admitted-w.sharedAt > recentPrompts {

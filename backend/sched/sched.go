@@ -3,8 +3,9 @@
 // A [Scheduler] stands before one engine and is itself a [backend.Backend]:
 //
 //  1. It lets in no more calls at once than the engine serves usefully (Info().Slots), and the others wait.
-//  2. Of those that wait, it takes the one whose prompt shares the longest beginning with what was let in
-//     lately, since the engine has that part computed already. Nobody is passed over for ever.
+//  2. Of those that wait, it takes the one of the earliest sample (see [backend.WithTurn]) whose prompt
+//     shares the longest beginning with what was let in lately, since the engine has that part computed
+//     already. Nobody is passed over for ever.
 //  3. Embeddings that wait together are asked for together, in one call.
 //  4. When the engine is unavailable, it is asked again, less and less often, until it is back or
 //     patience ends. Meanwhile one call at a time tries. An engine that is only busy is given fewer
@@ -138,7 +139,7 @@ func prompt(messages []backend.Message) string {
 
 // do runs ask when its turn comes, again and again while the engine is unavailable.
 func (s *Scheduler) do(ctx context.Context, prompt string, ask func() error) error {
-	c := &call{prompt: prompt}
+	c := &call{turn: backend.Turn(ctx), prompt: prompt}
 	for {
 		epoch, err := s.enter(ctx, c)
 		if err != nil {

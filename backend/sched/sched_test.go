@@ -160,6 +160,27 @@ func TestOrderFollowsPrefixes(t *testing.T) {
 	})
 }
 
+// TestOrderFollowsTurns checks that samples are worked on in their order, whatever their prompts share.
+func TestOrderFollowsTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{pass: make(chan struct{})}
+		s := New(&backendtest.Fake{Before: g.before}, Options{Slots: 1})
+		defer s.Close()
+		var wg sync.WaitGroup
+		for i, text := range []string{"A: one", "A: two", "A: three", "B: one", "B: two", "A: four"} {
+			turn := []int{1, 3, 2, 1, 3, 1}[i]
+			wg.Go(func() { s.Generate(backend.WithTurn(t.Context(), turn), ask(text)) })
+			synctest.Wait()
+		}
+		close(g.pass)
+		wg.Wait()
+		want := []string{"A: one", "A: four", "B: one", "A: three", "A: two", "B: two"}
+		if !slices.Equal(g.order, want) {
+			t.Errorf("order is %q, want %q", g.order, want)
+		}
+	})
+}
+
 // TestNobodyStarves keeps the queue full of calls that share everything, beside one that shares nothing.
 func TestNobodyStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
