@@ -43,6 +43,12 @@ type Backend interface {
 	// is shown the true preceding tokens throughout.
 	Score(ctx context.Context, req *ScoreRequest) (*Scores, error)
 
+	// Rerank returns what the model's classification head says about each pair, in order: one number
+	// for a reranker or a reward model, one for each label for a classifier. The numbers are the head's
+	// own, most often logits: no sigmoid or softmax is put over them. All lists of one model have one
+	// length. An empty list is answered with an empty list.
+	Rerank(ctx context.Context, pairs []Pair) ([][]float32, error)
+
 	// Close waits for nothing: calls in flight return ErrClosed soon. Closing twice is harmless.
 	Close() error
 }
@@ -55,7 +61,7 @@ const (
 	CanEmbed                     // Embed
 	CanScore                     // Score, exact
 	CanConstrain                 // Generate with a Schema
-	CanRerank                    // a score for a pair of texts
+	CanRerank                    // Rerank
 )
 
 // Has reports whether o includes every ability in want.
@@ -158,6 +164,13 @@ type ScoreRequest struct {
 type Scores struct {
 	LogProbs     [][]float64 `json:"logprobs"` // as many lists as continuations, each value at most 0
 	PromptTokens int         `json:"prompt_tokens"`
+}
+
+// A Pair is what a classification head judges: a text, and the query that it is to suit. A model that
+// judges single texts is given them with an empty Query.
+type Pair struct {
+	Query string `json:"query"`
+	Text  string `json:"text"`
 }
 
 // Sentinel errors: see [Backend] for what each means. Test with errors.Is.

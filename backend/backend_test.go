@@ -92,6 +92,19 @@ func TestCheckScore(t *testing.T) {
 	check("a continuation not UTF-8", false, func(r *ScoreRequest) { r.Continuations[1] = "\xc3" })
 }
 
+func TestCheckPair(t *testing.T) {
+	for _, good := range []Pair{{}, {"a", ""}, {"", "b"}, {"é", "🙂"}} {
+		if err := good.Check(); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for _, bad := range []Pair{{"\xff", "a"}, {"a", "\xff"}} {
+		if err := bad.Check(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q: %v, want ErrInvalid", bad, err)
+		}
+	}
+}
+
 func TestCheckText(t *testing.T) {
 	for _, good := range []string{"", "a", "é🙂\x00", "\ufffd"} {
 		if err := CheckText(good); err != nil {

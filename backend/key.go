@@ -62,6 +62,15 @@ func EmbedKey(info Info, text string) Key {
 	return h.sum()
 }
 
+// RerankKey is the key of what the model described by info says about one pair. As with texts to embed, a
+// batch has no key of its own.
+func RerankKey(info Info, p Pair) Key {
+	h := newHasher(info, "rerank")
+	h.text(p.Query)
+	h.text(p.Text)
+	return h.sum()
+}
+
 // ScoreKey is the key of the probabilities that the model described by info gives to req.
 func ScoreKey(info Info, req *ScoreRequest) Key {
 	h := newHasher(info, "score")

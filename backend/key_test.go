@@ -32,12 +32,13 @@ func full() (Info, *GenerateRequest, *ScoreRequest) {
 // TestKeyGolden fixes the bytes of keys: if they change, every cache is void, and keyVersion must change.
 func TestKeyGolden(t *testing.T) {
 	info, generate, score := full()
-	got := fmt.Sprintf("%s\ngenerate %v\ngenerate, least %v\nembed %v\nembed, empty %v\nscore %v\n",
+	got := fmt.Sprintf("%s\ngenerate %v\ngenerate, least %v\nembed %v\nembed, empty %v\nscore %v\nrerank %v\n",
 		keyVersion,
 		GenerateKey(info, generate),
 		GenerateKey(Info{}, &GenerateRequest{Messages: []Message{{User, "hi"}}, MaxTokens: 1}),
 		EmbedKey(info, "a text"), EmbedKey(info, ""),
-		ScoreKey(info, score))
+		ScoreKey(info, score),
+		RerankKey(info, Pair{"a query", "a text"}))
 	path := filepath.Join("testdata", "keys.txt")
 	if *update {
 		if err := os.MkdirAll("testdata", 0o777); err != nil {
@@ -65,8 +66,9 @@ func TestKeyFields(t *testing.T) {
 		"Info.Slots": true, // how many at once, which does not matter to an answer
 		"Info.Ops":   true,
 	}
-	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [3]Key {
-		return [3]Key{GenerateKey(i, g), EmbedKey(i, "text"), ScoreKey(i, s)}
+	pair := Pair{"query", "text"}
+	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [4]Key {
+		return [4]Key{GenerateKey(i, g), EmbedKey(i, "text"), ScoreKey(i, s), RerankKey(i, pair)}
 	}
 	before := keys(info, generate, score)
 	n := 0
@@ -91,10 +93,16 @@ func TestKeyFields(t *testing.T) {
 			t.Errorf("%s changed, and the key did not", field)
 		}
 	})
+	changeEach(reflect.ValueOf(&pair).Elem(), "Pair", func(field string) {
+		n++
+		if RerankKey(info, pair) == before[3] {
+			t.Errorf("%s changed, and the key did not", field)
+		}
+	})
 	if EmbedKey(info, "text") == EmbedKey(info, "Text") {
 		t.Error("the text changed, and the key did not")
 	}
-	if want := 6 + 17 + 8; n < want {
+	if want := 6 + 17 + 8 + 2; n < want {
 		t.Errorf("%d changes were tried, want at least %d", n, want)
 	}
 	if after := keys(info, generate, score); after != before {
@@ -188,6 +196,11 @@ func TestKeyBoundaries(t *testing.T) {
 	check("embed, engine and digest", EmbedKey(Info{Engine: "ab", Digest: "c"}, "d"))
 	check("embed, the same moved", EmbedKey(Info{Engine: "a", Digest: "bc"}, "d"))
 	check("embed, moved on", EmbedKey(Info{Engine: "ab", Digest: ""}, "cd"))
+
+	check("rerank a, b", RerankKey(info, Pair{"a", "b"}))
+	check("rerank b, a", RerankKey(info, Pair{"b", "a"}))
+	check("rerank ab", RerankKey(info, Pair{"ab", ""}))
+	check("rerank, the text ab", RerankKey(info, Pair{"", "ab"}))
 
 	// And at random: what differs in any way has another key.
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -249,6 +249,15 @@ func (l *lingering) Score(ctx context.Context, req *backend.ScoreRequest) (*back
 	return l.inner.Score(ctx, req)
 }
 
+func (l *lingering) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := linger(ctx, l.grace)
+	defer cancel()
+	return l.inner.Rerank(ctx, pairs)
+}
+
 func (l *lingering) Close() error { return l.inner.Close() }
 
 // linger returns a context that ends when grace has passed since ctx was cancelled.

@@ -34,6 +34,12 @@ func (s *suite) use(b backend.Backend) (wait func() []error) {
 			return err
 		})
 	}
+	if s.info.Ops.Has(backend.CanRerank) {
+		kinds = append(kinds, func(i int) error {
+			_, err := b.Rerank(ctx, unseenPairs(fmt.Sprint("Closing ", i)))
+			return err
+		})
+	}
 	var wg sync.WaitGroup
 	errs := make([]error, 9)
 	for i := range errs {
@@ -52,6 +58,8 @@ func (s *suite) testCloseInUse(t *testing.T) {
 		s.generate(t, s.ask("Which animal barks?"))
 	case s.info.Ops.Has(backend.CanEmbed):
 		s.embed(t, thousandTexts()[:50]...)
+	case s.info.Ops.Has(backend.CanRerank):
+		s.rerank(t, unseenPairs("Before closing")[:50]...)
 	}
 	took := time.Since(start)
 
@@ -118,4 +126,6 @@ func (s *suite) checkClosed(t *testing.T, b backend.Backend) {
 	check(backend.CanEmbed, err)
 	_, err = b.Score(context.Background(), scoreOf("Hello.", "yes"))
 	check(backend.CanScore, err)
+	_, err = b.Rerank(context.Background(), []backend.Pair{{Query: "Hello.", Text: "Hi."}})
+	check(backend.CanRerank, err)
 }

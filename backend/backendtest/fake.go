@@ -18,13 +18,13 @@ import (
 )
 
 // A Fake is an engine that follows a script. The zero value is a complete one: it babbles repeatable
-// nonsense, embeds, scores, refuses what does not fit, and passes [Run]. Set its fields before its
-// first use; its methods are safe for concurrent use.
+// nonsense, embeds, scores, reranks, refuses what does not fit, and passes [Run]. Set its fields before
+// its first use; its methods are safe for concurrent use.
 //
 // Its tokens are words and single punctuation marks: see [Tokens].
 type Fake struct {
 	// About is what Info returns, once zero fields are filled: Context 4096, Slots 4, an Ops of generate,
-	// embed and score, and constant names.
+	// embed, score and rerank, and constant names.
 	About backend.Info
 
 	// Reply writes the reply to a request, before Stop and MaxTokens cut it. An error from it is
@@ -35,11 +35,15 @@ type Fake struct {
 	// and all others 0.01.
 	LogProbs func(messages []backend.Message, continuation string) []float64
 
+	// Outputs is what the classification head says about a pair. Nil means one number: the cosine of the
+	// texts' vectors.
+	Outputs func(p backend.Pair) []float32
+
 	// Before runs at the start of every call that is well formed, in the caller's goroutine. It may
 	// block (to hold a call in flight) and its error becomes the call's error (to script a fault).
 	Before func(ctx context.Context, call Call) error
 
-	// PerToken is how long each token of a reply, and each text of an embedding, takes. Cancelling the
+	// PerToken is how long each token of a reply, each text to embed and each pair takes. Cancelling the
 	// context or closing the Fake cuts it short. Under testing/synctest it costs no time.
 	PerToken time.Duration
 
@@ -49,13 +53,14 @@ type Fake struct {
 	stats  Stats
 }
 
-// A Call describes one call to [Fake.Before]. One of its pointers or Texts is set, according to Op.
+// A Call describes one call to [Fake.Before]. One of its pointers or lists is set, according to Op.
 type Call struct {
 	N        int         // 1 for the first call of any kind, and so on
-	Op       backend.Ops // CanGenerate, CanEmbed or CanScore
+	Op       backend.Ops // CanGenerate, CanEmbed, CanScore or CanRerank
 	Generate *backend.GenerateRequest
 	Texts    []string
 	Score    *backend.ScoreRequest
+	Pairs    []backend.Pair
 }
 
 // Stats counts what a Fake was asked. Calls refused before they began (malformed, unsupported, too
@@ -64,13 +69,15 @@ type Stats struct {
 	Generates   int
 	Embeds      int
 	Scores      int
+	Reranks     int
 	Texts       int // texts over all Embeds
+	Pairs       int // pairs over all Reranks
 	InFlight    int // calls that have begun and not ended
 	MaxInFlight int // the most there ever were
 }
 
 // Calls is the number of calls of all kinds.
-func (s Stats) Calls() int { return s.Generates + s.Embeds + s.Scores }
+func (s Stats) Calls() int { return s.Generates + s.Embeds + s.Scores + s.Reranks }
 
 // Stats returns the counts so far.
 func (f *Fake) Stats() Stats {
@@ -98,7 +105,7 @@ func (f *Fake) Info() backend.Info {
 		info.Slots = 4
 	}
 	if info.Ops == 0 {
-		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore
+		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanRerank
 	}
 	return info
 }
@@ -200,6 +207,38 @@ func (f *Fake) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.S
 	return s, nil
 }
 
+// Rerank answers with Outputs of each pair.
+func (f *Fake) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
+	info := f.Info()
+	if !info.Ops.Has(backend.CanRerank) {
+		return nil, backend.Unsupported(info, backend.CanRerank)
+	}
+	for _, p := range pairs {
+		if err := p.Check(); err != nil {
+			return nil, err
+		}
+		if n := Tokens(p.Query) + Tokens(p.Text); n > info.Context {
+			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
+		}
+	}
+	if err := f.begin(ctx, Call{Op: backend.CanRerank, Pairs: pairs}); err != nil {
+		return nil, err
+	}
+	defer f.end()
+	if err := f.work(ctx, len(pairs)); err != nil {
+		return nil, err
+	}
+	outputs := f.Outputs
+	if outputs == nil {
+		outputs = func(p backend.Pair) []float32 { return []float32{float32(dot(Vector(p.Query), Vector(p.Text)))} }
+	}
+	answer := make([][]float32, len(pairs))
+	for i, p := range pairs {
+		answer[i] = outputs(p)
+	}
+	return answer, nil
+}
+
 // Close makes calls in flight return ErrClosed, those that wait for PerToken at least, and all later ones.
 func (f *Fake) Close() error {
 	f.mu.Lock()
@@ -237,6 +276,9 @@ func (f *Fake) begin(ctx context.Context, call Call) error {
 		f.stats.Texts += len(call.Texts)
 	case backend.CanScore:
 		f.stats.Scores++
+	case backend.CanRerank:
+		f.stats.Reranks++
+		f.stats.Pairs += len(call.Pairs)
 	}
 	f.stats.InFlight++
 	f.stats.MaxInFlight = max(f.stats.MaxInFlight, f.stats.InFlight)

@@ -26,6 +26,7 @@ func TestConformance(t *testing.T) {
 	check("generate", backend.CanGenerate, 512)
 	check("embed", backend.CanEmbed, 256)
 	check("score", backend.CanScore, 2048)
+	check("rerank", backend.CanRerank, 256)
 	check("constrain", backend.CanGenerate|backend.CanConstrain, 4096)
 }
 

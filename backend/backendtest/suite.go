@@ -29,7 +29,7 @@ type Config struct {
 
 // Run tests that an engine keeps the contract of [backend.Backend]: everything that its Info claims,
 // and the right errors for all that it does not. It asks some 60 short questions, and for up to 1000
-// short embeddings in one call.
+// short embeddings, or as many pairs, in one call.
 func Run(t *testing.T, c Config) {
 	if c.Tokens == 0 {
 		c.Tokens = 8
@@ -54,6 +54,9 @@ func Run(t *testing.T, c Config) {
 	}
 	if s.info.Ops.Has(backend.CanScore) {
 		t.Run("Score", s.testScore)
+	}
+	if s.info.Ops.Has(backend.CanRerank) {
+		t.Run("Rerank", s.testRerank)
 	}
 	t.Run("Info constant", func(t *testing.T) {
 		if got := s.b.Info(); got != s.info {
@@ -180,6 +183,10 @@ func (s *suite) testUnsupported(t *testing.T) {
 		_, err := s.b.Score(t.Context(), scoreOf("Hello.", "Hi"))
 		checkError(t, "Score", err, errors.ErrUnsupported)
 	}
+	if !s.info.Ops.Has(backend.CanRerank) {
+		_, err := s.b.Rerank(t.Context(), []backend.Pair{{Query: "Hello.", Text: "Hi."}})
+		checkError(t, "Rerank", err, errors.ErrUnsupported)
+	}
 }
 
 func scoreOf(text string, continuations ...string) *backend.ScoreRequest {
@@ -220,6 +227,13 @@ func (s *suite) testInvalid(t *testing.T) {
 		_, err = s.b.Score(t.Context(), scoreOf("Hello."))
 		checkError(t, "Score, no continuations", err, backend.ErrInvalid)
 	}
+	if s.info.Ops.Has(backend.CanRerank) {
+		good := backend.Pair{Query: "Hello.", Text: "Hi."}
+		_, err := s.b.Rerank(t.Context(), []backend.Pair{good, {Query: bad, Text: "Hi."}})
+		checkError(t, "Rerank, query not UTF-8", err, backend.ErrInvalid)
+		_, err = s.b.Rerank(t.Context(), []backend.Pair{good, {Query: "Hello.", Text: bad}})
+		checkError(t, "Rerank, text not UTF-8", err, backend.ErrInvalid)
+	}
 }
 
 // testCancelled asks with a context that has already ended.
@@ -237,6 +251,10 @@ func (s *suite) testCancelled(t *testing.T) {
 	if s.info.Ops.Has(backend.CanScore) {
 		_, err := s.b.Score(ctx, scoreOf("Hello.", "yes"))
 		checkError(t, "Score", err, context.Canceled)
+	}
+	if s.info.Ops.Has(backend.CanRerank) {
+		_, err := s.b.Rerank(ctx, []backend.Pair{{Query: "Hello.", Text: "Hi."}})
+		checkError(t, "Rerank", err, context.Canceled)
 	}
 }
 

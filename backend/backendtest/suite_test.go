@@ -20,6 +20,7 @@ type broken struct {
 	generate func(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error)
 	embed    func(ctx context.Context, texts []string) ([][]float32, error)
 	score    func(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error)
+	rerank   func(ctx context.Context, pairs []backend.Pair) ([][]float32, error)
 	close    func() error
 }
 
@@ -42,6 +43,13 @@ func (b *broken) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 		return b.score(ctx, req)
 	}
 	return b.Fake.Score(ctx, req)
+}
+
+func (b *broken) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
+	if b.rerank != nil {
+		return b.rerank(ctx, pairs)
+	}
+	return b.Fake.Rerank(ctx, pairs)
 }
 
 func (b *broken) Close() error {
@@ -149,6 +157,30 @@ func faults() map[string]func(*broken) {
 					s.LogProbs[0][0] = 0.9
 				}
 				return s, err
+			}
+		},
+		"Rerank/Batches": func(b *broken) { // large batches come back in another order
+			b.rerank = func(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
+				v, err := b.Fake.Rerank(ctx, pairs)
+				if len(v) > 50 {
+					slices.Reverse(v)
+				}
+				return v, err
+			}
+		},
+		"Rerank/Texts": func(b *broken) { // the text is cut to fit
+			b.rerank = func(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
+				short := slices.Clone(pairs)
+				for i, p := range short {
+					short[i].Text = p.Text[:min(len(p.Text), 3000)]
+				}
+				return b.Fake.Rerank(ctx, short)
+			}
+		},
+		"Rerank/Concurrent": func(b *broken) { // numbers depend on what runs beside
+			b.Outputs = func(p backend.Pair) []float32 {
+				time.Sleep(time.Millisecond) // company may come
+				return []float32{float32(len(p.Text) + b.Stats().InFlight)}
 			}
 		},
 		"Close": func(b *broken) { // closing twice is an error

@@ -257,6 +257,11 @@ func (e *Engine) Score(context.Context, *backend.ScoreRequest) (*backend.Scores,
 	return nil, backend.Unsupported(e.info, backend.CanScore)
 }
 
+// Rerank is not supported: Ollama runs no classification heads.
+func (e *Engine) Rerank(context.Context, []backend.Pair) ([][]float32, error) {
+	return nil, backend.Unsupported(e.info, backend.CanRerank)
+}
+
 // Close ends the calls in flight, which makes the server stop working on them. The server keeps the
 // model loaded for a while.
 func (e *Engine) Close() error {

@@ -111,6 +111,22 @@ func (s *Scheduler) Score(ctx context.Context, req *backend.ScoreRequest) (*back
 	return scores, nil
 }
 
+// Rerank waits for its turn and asks the engine.
+func (s *Scheduler) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
+	if len(pairs) == 0 {
+		return s.engine.Rerank(ctx, pairs)
+	}
+	var outputs [][]float32
+	err := s.do(ctx, "", func() (err error) {
+		outputs, err = s.engine.Rerank(ctx, pairs)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return outputs, nil
+}
+
 // Close closes the engine. Calls that wait return ErrClosed at once.
 func (s *Scheduler) Close() error {
 	s.mu.Lock()
