@@ -50,7 +50,7 @@ func ParseMode(s string) (Mode, error) {
 // A Drift is an answer that Verify found to differ from the stored one.
 type Drift struct {
 	Key    backend.Key
-	Op     string // "generate", "embed" or "score"
+	Op     string // "generate", "embed", "score" or "rerank"
 	Stored string // the stored answer, as JSON
 	Fresh  string // the answer now
 }
@@ -93,7 +93,7 @@ func Wrap(engine backend.Backend, store *Store, mode Mode, drift func(Drift)) *B
 func (b *Backend) Info() backend.Info { return b.info }
 
 // Calls returns how many answers came from the store, or from an equal request in flight, and how many the
-// engine computed. A text embedded counts as one.
+// engine computed. A text embedded counts as one, and so does a pair.
 func (b *Backend) Calls() (cached, computed int64) {
 	return b.cached.Load(), b.computed.Load()
 }

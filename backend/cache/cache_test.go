@@ -67,6 +67,7 @@ type answers struct {
 	generation backend.Generation
 	scores     backend.Scores
 	vectors    [][]float32
+	outputs    [][]float32 // of a classification head
 }
 
 func (c *constant) get() answers { c.mu.Lock(); defer c.mu.Unlock(); return c.answer }
@@ -85,6 +86,10 @@ func (c *constant) Score(ctx context.Context, req *backend.ScoreRequest) (*backe
 
 func (c *constant) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	return c.get().vectors[:len(texts)], nil
+}
+
+func (c *constant) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
+	return c.get().outputs[:len(pairs)], nil
 }
 
 // randomAnswers are answers that any engine may give, odd ones among them.
@@ -121,6 +126,13 @@ func randomAnswers(rng *rand.Rand) answers {
 		}
 		a.vectors = append(a.vectors, v)
 	}
+	for range 2 {
+		var o []float32
+		for range 3 {
+			o = append(o, float32(rng.NormFloat64()*math.Pow(10, float64(rng.IntN(80)-45))))
+		}
+		a.outputs = append(a.outputs, append(o, float32(math.Copysign(0, -1)), math.MaxFloat32, math.SmallestNonzeroFloat32))
+	}
 	return a
 }
 
@@ -144,7 +156,10 @@ func TestRoundTrip(t *testing.T) {
 		if got.vectors, err = b.Embed(t.Context(), []string{fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)}); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(got, all[i]) {
+		if got.outputs, err = b.Rerank(t.Context(), []backend.Pair{{Query: "a", Text: fmt.Sprint(i)}, {Query: fmt.Sprint(i)}}); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, all[i]) || !math.Signbit(float64(got.outputs[1][3])) {
 			t.Errorf("%s, answers %d are\n%+v, want\n%+v", when, i, got, all[i])
 		}
 	}
@@ -176,7 +191,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st.Entries != 250 || st.Hits != 250 || st.Misses != 0 || st.TotalHits != 750 || st.TotalMisses != 250 || len(st.Groups) != 3 {
+	if st.Entries != 350 || st.Hits != 350 || st.Misses != 0 || st.TotalHits != 1050 || st.TotalMisses != 350 || len(st.Groups) != 4 {
 		t.Errorf("stats are %+v", st)
 	}
 }
@@ -237,7 +252,7 @@ func TestModes(t *testing.T) {
 func TestErrors(t *testing.T) {
 	fault := errors.New("scripted")
 	fake := &backendtest.Fake{Before: func(_ context.Context, call backendtest.Call) error {
-		if call.N <= 3 {
+		if call.N <= 4 {
 			return fault
 		}
 		return nil
@@ -247,8 +262,9 @@ func TestErrors(t *testing.T) {
 		_, err := b.Generate(t.Context(), ask("hello"))
 		_, serr := b.Score(t.Context(), &backend.ScoreRequest{Messages: ask("hello").Messages, Continuations: []string{"yes"}})
 		_, eerr := b.Embed(t.Context(), []string{"hello"})
-		if err != want || serr != want || eerr != want {
-			t.Errorf("round %d: %v, %v, %v, want %v", i, err, serr, eerr, want)
+		_, rerr := b.Rerank(t.Context(), []backend.Pair{{Text: "hello"}})
+		if err != want || serr != want || eerr != want || rerr != want {
+			t.Errorf("round %d: %v, %v, %v, %v, want %v", i, err, serr, eerr, rerr, want)
 		}
 	}
 }
@@ -279,4 +295,55 @@ func TestEmbedMisses(t *testing.T) {
 	if want := [][]string{{"a", "b"}, {"c", "d"}, {"e"}}; !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked for %q, want %q", asked, want)
 	}
+}
+
+// TestRerankPairs checks that each pair has an answer of its own: only those missing are asked for, only
+// finite numbers are kept, and Verify tells which pair drifted.
+func TestRerankPairs(t *testing.T) {
+	const bad = "not a number"
+	var asked [][]backend.Pair
+	bias := float32(0)
+	fake := &backendtest.Fake{
+		Before: func(_ context.Context, call backendtest.Call) error {
+			asked = append(asked, call.Pairs)
+			return nil
+		},
+		Outputs: func(p backend.Pair) []float32 {
+			if p.Text == bad {
+				return []float32{float32(math.NaN())}
+			}
+			return []float32{float32(len(p.Query)), float32(len(p.Text)) + bias}
+		},
+	}
+	store := open(t)
+	check := func(b *Backend, second float32, pairs ...backend.Pair) {
+		t.Helper()
+		got, err := b.Rerank(t.Context(), pairs)
+		if err != nil || len(got) != len(pairs) {
+			t.Fatalf("Rerank: %v, %v", got, err)
+		}
+		for i, p := range pairs {
+			if want := []float32{float32(len(p.Query)), float32(len(p.Text)) + second}; p.Text != bad && !slices.Equal(got[i], want) {
+				t.Errorf("%q: %v, want %v", p, got[i], want)
+			}
+		}
+	}
+	a, b, c, n := backend.Pair{Query: "a", Text: "aa"}, backend.Pair{Query: "aa", Text: "a"}, backend.Pair{Text: "c"}, backend.Pair{Text: bad}
+	wrapped := Wrap(fake, store, Use, nil)
+	check(wrapped, 0, a, b)
+	check(wrapped, 0, c, b, n, a, c)
+	check(wrapped, 0, n, c)
+	if want := [][]backend.Pair{{a, b}, {c, n}, {n}}; !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+	if err := store.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	bias = 0.5
+	var drifts []Drift
+	check(Wrap(fake, store, Verify, func(d Drift) { drifts = append(drifts, d) }), 0.5, a, backend.Pair{Query: "new"})
+	if len(drifts) != 1 || drifts[0] != (Drift{backend.RerankKey(fake.Info(), a), "rerank", "[1,2]", "[1,2.5]"}) {
+		t.Errorf("drifts are %+v", drifts)
+	}
+	check(Wrap(fake, store, Use, nil), 0, a)
 }

@@ -16,7 +16,7 @@ import (
 // An Entry is a stored answer with the request that it answers, for people to read.
 type Entry struct {
 	Key      backend.Key     `json:"-"`
-	Op       string          `json:"op"` // "generate", "embed" or "score"
+	Op       string          `json:"op"` // "generate", "embed", "score" or "rerank"
 	Engine   string          `json:"engine"`
 	Model    string          `json:"model"`
 	Digest   string          `json:"digest"`
@@ -24,8 +24,8 @@ type Entry struct {
 	Created  time.Time       `json:"created"`
 	LastUsed time.Time       `json:"last_used"` // to within a week
 	Size     int64           `json:"size"`      // bytes stored
-	Request  json.RawMessage `json:"request"`   // of an embedding: {"text"}
-	Answer   json.RawMessage `json:"answer"`    // of an embedding: {"dimensions", "vector"}, base64 of little-endian float32
+	Request  json.RawMessage `json:"request"`   // of an embedding: {"text"}; of a pair: {"query", "text"}
+	Answer   json.RawMessage `json:"answer"`    // of an embedding: {"dimensions", "vector"}, base64 of little-endian float32; of a pair: [number, ...]
 }
 
 const selectEntries = `SELECT key, op, engine, m.model, digest, context, created, used, answer, request

@@ -18,7 +18,8 @@ import (
 
 func TestEntry(t *testing.T) {
 	s := open(t)
-	b := Wrap(&backendtest.Fake{About: backend.Info{Ops: backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanConstrain}},
+	half := func(backend.Pair) []float32 { return []float32{0.5} }
+	b := Wrap(&backendtest.Fake{Outputs: half, About: backend.Info{Ops: backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanRerank | backend.CanConstrain}},
 		s, Use, nil)
 	req := ask("is 1 < 2 & 3?")
 	req.Schema = json.RawMessage(`{ "type": "object" }`)
@@ -44,6 +45,13 @@ func TestEntry(t *testing.T) {
 	}
 	e, err = s.Entry(backend.EmbedKey(b.Info(), "a text").String())
 	if err != nil || string(e.Request) != `{"text":"a text"}` || !strings.HasPrefix(string(e.Answer), `{"dimensions":256,"vector":"`) {
+		t.Errorf("entry is %+v, %v", e, err)
+	}
+	if _, err := b.Rerank(t.Context(), []backend.Pair{{Query: "a query", Text: "a text"}}); err != nil {
+		t.Fatal(err)
+	}
+	e, err = s.Entry(backend.RerankKey(b.Info(), backend.Pair{Query: "a query", Text: "a text"}).String())
+	if err != nil || string(e.Request) != `{"query":"a query","text":"a text"}` || string(e.Answer) != `[0.5]` || e.Op != "rerank" {
 		t.Errorf("entry is %+v, %v", e, err)
 	}
 	check := func(prefix, want string) {
@@ -150,7 +158,11 @@ func TestTransfer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return answers{*g, *s, v}
+		o, err := b.Rerank(t.Context(), []backend.Pair{{Query: "a", Text: fmt.Sprint(i)}, {Query: fmt.Sprint(i)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answers{*g, *s, v, o}
 	}
 	for i := range 100 {
 		all = append(all, randomAnswers(rng))
@@ -158,10 +170,10 @@ func TestTransfer(t *testing.T) {
 		get(b, i)
 	}
 	data, lines := exported(t, from)
-	if len(lines) != 502 {
-		t.Fatalf("%d lines, want a head, 500 entries and a tail", len(lines))
+	if len(lines) != 702 {
+		t.Fatalf("%d lines, want a head, 700 entries and a tail", len(lines))
 	}
-	for i, want := range []Imported{{Added: 500}, {Present: 500}} {
+	for i, want := range []Imported{{Added: 700}, {Present: 700}} {
 		if got, err := to.Import(bytes.NewReader(data)); err != nil || got != want {
 			t.Fatalf("import %d: %+v, %v, want %+v", i, got, err, want)
 		}
@@ -183,8 +195,11 @@ func TestImportRefuses(t *testing.T) {
 	if _, err := b.Score(t.Context(), &backend.ScoreRequest{Messages: ask("x").Messages, Continuations: []string{"yes"}}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := b.Rerank(t.Context(), []backend.Pair{{Query: "a query", Text: "a text"}}); err != nil {
+		t.Fatal(err)
+	}
 	data, lines := exported(t, from)
-	var generate, score, embed string
+	var generate, score, embed, rerank string
 	for _, line := range lines {
 		switch {
 		case strings.Contains(line, `"op":"generate"`):
@@ -193,6 +208,8 @@ func TestImportRefuses(t *testing.T) {
 			score = line
 		case strings.Contains(line, `"op":"embed"`):
 			embed = line
+		case strings.Contains(line, `"op":"rerank"`):
+			rerank = line
 		}
 	}
 	to := open(t)
@@ -226,6 +243,10 @@ func TestImportRefuses(t *testing.T) {
 	check("reason", replace(generate, `"stop":"length"`, `"stop":"tired"`))
 	check("negative", replace(generate, `"output_tokens":`, `"output_tokens":-`))
 	check("logarithm", replace(score, `"logprobs":[[`, `"logprobs":[[7,`))
+	_, numbers, _ := strings.Cut(strings.TrimSuffix(rerank, "}\n"), `"answer":`)
+	check("no numbers", replace(rerank, numbers, `[]`))
+	check("1e50", replace(rerank, numbers, `[1e50]`))
+	check("key of this request", replace(rerank, "a query", "another query"))
 	check("dimensions", replace(embed, `"dimensions":256`, `"dimensions":255`))
 	var line transferLine
 	var long vectorRecord

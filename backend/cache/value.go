@@ -21,6 +21,7 @@ const (
 	opGenerate = "generate"
 	opEmbed    = "embed"
 	opScore    = "score"
+	opRerank   = "rerank"
 )
 
 // A stored value is
@@ -170,6 +171,12 @@ func recordKey(info backend.Info, op string, request []byte) (backend.Key, error
 			return backend.Key{}, err
 		}
 		return backend.EmbedKey(info, r.Text), backend.CheckText(r.Text)
+	case opRerank:
+		var p backend.Pair
+		if err := unmarshal(request, &p); err != nil {
+			return backend.Key{}, err
+		}
+		return backend.RerankKey(info, p), p.Check()
 	case opScore:
 		var r scoreRecord
 		if err := unmarshal(request, &r); err != nil {
@@ -184,6 +191,17 @@ func recordKey(info backend.Info, op string, request []byte) (backend.Key, error
 type vectorRecord struct {
 	Dimensions int    `json:"dimensions"`
 	Vector     []byte `json:"vector"` // float32, little endian; base64 in JSON
+}
+
+// outputs are a classification head's numbers, stored as JSON, which keeps every bit of a float32 that is finite.
+type outputs []float32
+
+func decodeOutputs(payload []byte) ([]float32, error) {
+	var o outputs
+	if err := unmarshal(payload, &o); err != nil {
+		return nil, err
+	}
+	return o, checkOutputs(o)
 }
 
 func vectorBytes(vector []float32) []byte {
@@ -237,6 +255,12 @@ func payload(op string, answer []byte) ([]byte, error) {
 			return nil, err
 		}
 		return marshal(s)
+	case opRerank:
+		o, err := decodeOutputs(answer)
+		if err != nil {
+			return nil, err
+		}
+		return marshal(o)
 	case opEmbed:
 		var r vectorRecord
 		if err := unmarshal(answer, &r); err != nil {
@@ -285,6 +309,18 @@ func checkVector(vector []float32) error {
 	}
 	if !(math.Abs(math.Sqrt(sum)-1) < 0.01) {
 		return fmt.Errorf("the vector has length %v, not 1", math.Sqrt(sum))
+	}
+	return nil
+}
+
+func checkOutputs(o []float32) error {
+	if len(o) == 0 {
+		return errors.New("there are no numbers")
+	}
+	for _, v := range o {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return fmt.Errorf("%v is not a finite number", v)
+		}
 	}
 	return nil
 }
