@@ -135,7 +135,7 @@ func TestAccessors(t *testing.T) {
 		Vocabulary: 3, Causal: true,
 		KVBytes: (2 + 1) * (16 + 16) * 2,
 	}
-	if *info != want {
+	if !reflect.DeepEqual(*info, want) {
 		t.Errorf("info is %+v, want %+v", *info, want)
 	}
 }

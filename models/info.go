@@ -8,25 +8,27 @@ import (
 // Info describes a model file, as its header does. A number that the header does not give is 0, and a
 // text "".
 type Info struct {
-	Path         string `json:"path"`
-	Size         int64  `json:"size"`           // bytes
-	Architecture string `json:"architecture"`   // "llama", "bert"
-	Name         string `json:"name,omitempty"` // what the model calls itself
-	Licence      string `json:"licence,omitempty"`
-	Parameters   int64  `json:"parameters"`
-	Quantisation string `json:"quantisation"`         // the tensor type that holds most parameters: "Q4_0"
-	Context      int    `json:"context,omitempty"`    // tokens it was trained to attend to
-	Width        int    `json:"width,omitempty"`      // length of a token's, or a text's, vector
-	Layers       int    `json:"layers,omitempty"`     // transformer blocks
-	Heads        int    `json:"heads,omitempty"`      // attention heads a layer; the most, where layers differ
-	KVHeads      int    `json:"kv_heads,omitempty"`   // heads of keys and values a layer; the most, where layers differ
-	Vocabulary   int    `json:"vocabulary,omitempty"` // tokens
-	Window       int    `json:"window,omitempty"`     // of sliding-window attention, in tokens
-	Pooling      string `json:"pooling,omitempty"`    // "none", "mean", "cls", "last" or "rank"; "" for a model that does not pool
-	Causal       bool   `json:"causal"`               // tokens see only those before them: the model can write
-	Template     string `json:"template,omitempty"`   // its chat template (Jinja), whole
-	KVBytes      int64  `json:"kv_bytes_per_token"`   // of cache a token takes at 16 bits, in all layers; at most
-	Splits       int    `json:"splits,omitempty"`     // files that the model is spread over
+	Path         string   `json:"path"`
+	Size         int64    `json:"size"`           // bytes
+	Architecture string   `json:"architecture"`   // "llama", "bert"
+	Name         string   `json:"name,omitempty"` // what the model calls itself
+	Licence      string   `json:"licence,omitempty"`
+	Parameters   int64    `json:"parameters"`
+	Quantisation string   `json:"quantisation"`         // the tensor type that holds most parameters: "Q4_0"
+	Context      int      `json:"context,omitempty"`    // tokens it was trained to attend to
+	Width        int      `json:"width,omitempty"`      // length of a token's, or a text's, vector
+	Layers       int      `json:"layers,omitempty"`     // transformer blocks
+	Heads        int      `json:"heads,omitempty"`      // attention heads a layer; the most, where layers differ
+	KVHeads      int      `json:"kv_heads,omitempty"`   // heads of keys and values a layer; the most, where layers differ
+	Vocabulary   int      `json:"vocabulary,omitempty"` // tokens
+	Window       int      `json:"window,omitempty"`     // of sliding-window attention, in tokens
+	Pooling      string   `json:"pooling,omitempty"`    // "none", "mean", "cls", "last" or "rank"; "" for a model that does not pool
+	Head         int      `json:"head,omitempty"`       // numbers that its classification head gives; 0: it has none
+	Labels       []string `json:"labels,omitempty"`     // what they stand for, where the header says
+	Causal       bool     `json:"causal"`               // tokens see only those before them: the model can write
+	Template     string   `json:"template,omitempty"`   // its chat template (Jinja), whole
+	KVBytes      int64    `json:"kv_bytes_per_token"`   // of cache a token takes at 16 bits, in all layers; at most
+	Splits       int      `json:"splits,omitempty"`     // files that the model is spread over
 }
 
 // Inspect reads what a model file says of itself. It refuses what is no GGUF file, or not a whole one;
@@ -71,12 +73,29 @@ func (g *GGUF) Info() *Info {
 	} else {
 		info.Vocabulary = g.count("vocab_size")
 	}
+	info.Labels, _ = g.Strings(info.Architecture + ".classifier.output_labels")
+	info.Head = g.head()
 	g.countParameters(info)
 	g.countHeads(info)
 	return info
 }
 
 var poolings = [...]string{"none", "mean", "cls", "last", "rank"}
+
+// head returns how many numbers the classification head gives: the rows of its last matrix.
+func (g *GGUF) head() int {
+	rows := map[string]int{}
+	for i := range g.Tensors {
+		if t := &g.Tensors[i]; len(t.Shape) > 0 && len(t.Shape) <= 2 {
+			n, _ := elements(t.Shape[1:]) // a single row may be stored as a vector
+			rows[t.Name] = clampInt(n)
+		}
+	}
+	if n, ok := rows["cls.output.weight"]; ok {
+		return n
+	}
+	return rows["cls.weight"]
+}
 
 // count returns the field of the model's own architecture with this name, 0 if it is not there.
 func (g *GGUF) count(name string) int {

@@ -10,15 +10,16 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// A textJob is a call of Embed: texts as tokens, and what has become of them so far.
+// A textJob is a call of Embed or Rerank: texts as tokens, and what has become of them so far.
 type textJob struct {
-	ctx     context.Context
-	texts   [][]llama.Token
-	vectors [][]float32
-	done    chan embedded // takes one
+	ctx    context.Context
+	texts  [][]llama.Token
+	answer [][]float32
+	done   chan reading // takes one
 }
 
-type embedded struct {
+// A reading is a vector for each text.
+type reading struct {
 	vectors [][]float32
 	err     error
 }
@@ -28,8 +29,18 @@ func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	if !e.info.Ops.Has(backend.CanEmbed) {
 		return nil, backend.Unsupported(e.info, backend.CanEmbed)
 	}
-	j, err := e.newTextJob(ctx, texts)
-	if err != nil || len(texts) == 0 {
+	for i, text := range texts {
+		if err := backend.CheckText(text); err != nil {
+			return nil, fmt.Errorf("text %d: %w", i, err)
+		}
+	}
+	return read(ctx, e, "text", texts, func(text string) []llama.Token { return e.model.vocab.tokens(text, true) })
+}
+
+// read cuts items into tokens and has the reader read them. An item is called what it is in errors.
+func read[T any](ctx context.Context, e *Engine, what string, items []T, cut func(T) []llama.Token) ([][]float32, error) {
+	j, err := newTextJob(ctx, e, what, items, cut)
+	if err != nil || len(items) == 0 {
 		return nil, err
 	}
 	if err := hand(ctx, e, e.texts, j); err != nil {
@@ -42,36 +53,30 @@ func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	return o.vectors, o.err
 }
 
-// newTextJob checks texts and cuts them into tokens, with those that the model wants around a text.
-func (e *Engine) newTextJob(ctx context.Context, texts []string) (*textJob, error) {
+func newTextJob[T any](ctx context.Context, e *Engine, what string, items []T, cut func(T) []llama.Token) (*textJob, error) {
 	leave, err := e.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	for i, text := range texts {
-		if err := backend.CheckText(text); err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
-		}
-	}
-	j := &textJob{ctx: ctx, done: make(chan embedded, 1)}
-	for i, text := range texts {
+	j := &textJob{ctx: ctx, done: make(chan reading, 1)}
+	for i, item := range items {
 		if err := e.refuse(ctx); err != nil {
 			return nil, err
 		}
-		tokens := e.model.vocab.tokens(text, true)
+		tokens := cut(item)
 		switch {
 		case len(tokens) > e.info.Context:
-			return nil, fmt.Errorf("text %d: %w", i, &backend.TooLongError{Tokens: len(tokens), Limit: e.info.Context})
+			return nil, fmt.Errorf("%s %d: %w", what, i, &backend.TooLongError{Tokens: len(tokens), Limit: e.info.Context})
 		case len(tokens) == 0:
-			return nil, fmt.Errorf("text %d: %w: an empty text has no tokens for this model", i, backend.ErrInvalid)
+			return nil, fmt.Errorf("%s %d: %w: an empty text has no tokens for this model", what, i, backend.ErrInvalid)
 		}
 		j.texts = append(j.texts, tokens)
 	}
 	return j, nil
 }
 
-// A reader embeds texts. It belongs to the engine's owner.
+// A reader embeds texts, or runs the classification head on them. It belongs to the engine's owner.
 //
 // Each text is computed alone. Packing texts into one pass would move the last bits of a vector with the
 // texts that happen to stand beside it, and on a processor it gains nothing: measured, passes of 16 texts took
@@ -81,13 +86,14 @@ type reader struct {
 	batch  llama.Batch
 	width  int  // of a vector
 	causal bool // a decoder
+	ranks  bool // the vector is a classification head's
 
 	waiting []*textJob
 
 	count *counters
 }
 
-// turn embeds the next text. It reports whether there are more.
+// turn reads the next text. It reports whether there are more.
 func (r *reader) turn() bool {
 	if len(r.waiting) == 0 {
 		return false
@@ -97,26 +103,26 @@ func (r *reader) turn() bool {
 	err := j.ctx.Err()
 	if err == nil {
 		var v []float32
-		text := j.texts[len(j.vectors)]
-		if v, err = r.embed(text); err == nil {
-			j.vectors = append(j.vectors, v)
+		text := j.texts[len(j.answer)]
+		if v, err = r.read(text); err == nil {
+			j.answer = append(j.answer, v)
 			r.count.texts.Add(1)
 			r.count.textTokens.Add(int64(len(text)))
 		}
 	}
 	switch {
 	case err != nil:
-		j.done <- embedded{err: err}
-	case len(j.vectors) == len(j.texts):
-		j.done <- embedded{vectors: j.vectors}
+		j.done <- reading{err: err}
+	case len(j.answer) == len(j.texts):
+		j.done <- reading{vectors: j.answer}
 	default:
 		r.waiting = append(r.waiting, j) // to the back: a small job does not wait for a large one
 	}
 	return len(r.waiting) > 0
 }
 
-// embed computes one text's vector.
-func (r *reader) embed(tokens []llama.Token) ([]float32, error) {
+// read computes one text's vector.
+func (r *reader) read(tokens []llama.Token) ([]float32, error) {
 	r.batch.Clear()
 	for i, t := range tokens {
 		if err := r.batch.Add(t, llama.Pos(i), []llama.SeqId{0}, true); err != nil {
@@ -129,6 +135,9 @@ func (r *reader) embed(tokens []llama.Token) ([]float32, error) {
 	v, err := llama.GetEmbeddingsSeq(r.ctx, 0, int32(r.width))
 	if err != nil {
 		return nil, err
+	}
+	if r.ranks {
+		return finite(v)
 	}
 	return unit(v)
 }

@@ -15,7 +15,8 @@ type model struct {
 	chat    *chat
 	writer  *scheduler // nil if the model cannot write
 	kv      *kv        // of writer
-	reader  *reader    // nil if the model does not embed
+	reader  *reader    // nil if the model neither embeds nor judges pairs
+	judge   string     // the template of a pair; "" if it has none
 	flash   bool       // flash attention is in use
 	threads int        // at most
 	count   counters
@@ -53,7 +54,7 @@ func (m *model) prepare(p *plan) error {
 		m.threads = physicalCores()
 	}
 	var err error
-	if p.file.Causal {
+	if p.writes() {
 		eos := m.vocab.spelling(llama.VocabEOS(m.vocab.handle))
 		bos := m.vocab.spelling(llama.VocabBOS(m.vocab.handle))
 		if m.chat, err = newChat(p.file.Template, bos, eos); err != nil {
@@ -66,7 +67,7 @@ func (m *model) prepare(p *plan) error {
 			return err
 		}
 	}
-	if !p.file.Causal || p.file.Pooling != "" && p.file.Pooling != "none" {
+	if !p.writes() || p.file.Pooling != "" && p.file.Pooling != "none" {
 		if err := m.newReader(p); err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (m *model) newWriter(p *plan) error {
 	return nil
 }
 
-// newReader makes the context that embeds.
+// newReader makes the context that embeds, or runs the classification head.
 func (m *model) newReader(p *plan) error {
 	c := llama.ContextDefaultParams()
 	c.NCtx = uint32(streamRoom(p.context))
@@ -128,6 +129,11 @@ func (m *model) newReader(p *plan) error {
 	if llama.GetPoolingType(ctx) == llama.PoolingTypeNone {
 		return errors.New("the model's header names no way to pool the vectors of a text's tokens into one: " +
 			"convert the model again, or choose another")
+	}
+	if p.file.Pooling == "rank" {
+		m.reader.ranks = true
+		m.reader.width = int(llama.ModelNClsOut(m.handle))
+		m.judge = llama.ModelChatTemplate(m.handle, "rerank")
 	}
 	return nil
 }
@@ -161,7 +167,11 @@ func (m *model) ops() backend.Ops {
 	if m.writer != nil {
 		ops |= backend.CanGenerate
 	}
-	if m.reader != nil {
+	switch {
+	case m.reader == nil:
+	case m.reader.ranks:
+		ops |= backend.CanRerank
+	default:
 		ops |= backend.CanEmbed
 	}
 	return ops

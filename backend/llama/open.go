@@ -112,8 +112,9 @@ func newPlan(o Options, file *models.Info) (*plan, error) {
 			o.Model, file.Context, o.Context)
 	case o.Slots > maxSlots:
 		return nil, fmt.Errorf("%d slots are more than llama.cpp's %d: ask for fewer", o.Slots, maxSlots)
-	case file.Pooling == "rank":
-		return nil, fmt.Errorf("%s is a reranker, which this engine cannot use yet: choose another model", o.Model)
+	case file.Pooling == "rank" && file.Head != max(1, len(file.Labels)):
+		return nil, fmt.Errorf("%s is said to rank, and its classification head gives %d numbers where its header names %d: "+
+			"convert the model again, or choose another", o.Model, file.Head, max(1, len(file.Labels)))
 	}
 	if p.context == 0 {
 		p.context = defaultContext
@@ -126,6 +127,9 @@ func newPlan(o Options, file *models.Info) (*plan, error) {
 	}
 	return p, nil
 }
+
+// writes reports whether the model is to write: a decoder does, unless it was made a judge of texts.
+func (p *plan) writes() bool { return p.file.Causal && p.file.Pooling != "rank" }
 
 // maxSlots is llama.cpp's limit for sequences (its LLAMA_MAX_SEQ).
 const maxSlots = 256
@@ -141,7 +145,7 @@ func availableMemory() (uint64, error) {
 // fit lowers the number of slots, where that was left to us, until model and cache fit in memory, and
 // refuses a model that does not fit at all.
 func (p *plan) fit(lib Library, available func() (uint64, error)) error {
-	if !p.file.Causal {
+	if !p.writes() {
 		p.slots = 2 // one text is computed at a time; the next can be on its way
 	}
 	if len(lib.Devices) > 0 {

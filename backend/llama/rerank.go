@@ -2,11 +2,86 @@ package llama
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
 )
 
-// Rerank is not supported yet.
-func (e *Engine) Rerank(context.Context, []backend.Pair) ([][]float32, error) {
-	return nil, backend.Unsupported(e.info, backend.CanRerank)
+// Rerank returns what the model's classification head says about each pair, as llama.cpp gives it: no
+// sigmoid is put over it; of the Qwen3 family it is a softmax already. See [backend.Backend].
+func (e *Engine) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
+	if !e.info.Ops.Has(backend.CanRerank) {
+		return nil, backend.Unsupported(e.info, backend.CanRerank)
+	}
+	for i, p := range pairs {
+		if err := p.Check(); err != nil {
+			return nil, fmt.Errorf("pair %d: %w", i, err)
+		}
+	}
+	return read(ctx, e, "pair", pairs, e.model.pair)
+}
+
+// pair cuts a pair into tokens: with the model's own template if it has one, else as llama.cpp's server
+// does, with the tokens that the model wants before, between and after texts.
+func (m *model) pair(p backend.Pair) []llama.Token {
+	v := m.vocab
+	switch {
+	case m.judge != "":
+		return v.cut(pairParts(m.judge, p))
+	case p.Query == "":
+		return v.tokens(p.Text, true)
+	}
+	sep := llama.VocabSEP(v.handle)
+	eos := llama.VocabEOS(v.handle)
+	if eos == llama.TokenNull {
+		eos = sep
+	}
+	var tokens []llama.Token
+	add := func(wanted bool, t llama.Token) {
+		if wanted && t != llama.TokenNull {
+			tokens = append(tokens, t)
+		}
+	}
+	add(true, v.bos)
+	tokens = append(tokens, v.tokens(p.Query, false)...)
+	add(llama.VocabGetAddEOS(v.handle), eos)
+	add(llama.VocabGetAddSEP(v.handle), sep)
+	tokens = append(tokens, v.tokens(p.Text, false)...)
+	add(llama.VocabGetAddEOS(v.handle), eos)
+	return tokens
+}
+
+// pairParts puts a pair into a template, which marks their places as {query} and {document}.
+func pairParts(template string, p backend.Pair) []part {
+	texts := map[string]string{"{query}": p.Query, "{document}": p.Text}
+	var parts []part
+	for {
+		at, mark := len(template), ""
+		for m := range texts {
+			if i := strings.Index(template, m); i >= 0 && i < at {
+				at, mark = i, m
+			}
+		}
+		parts = append(parts, part{text: template[:at], template: true})
+		if mark == "" {
+			return parts
+		}
+		parts = append(parts, part{text: texts[mark]})
+		template = template[at+len(mark):]
+	}
+}
+
+// finite returns a copy of v, all of whose values are numbers.
+func finite(v []float32) ([]float32, error) {
+	for _, x := range v {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return nil, fmt.Errorf("the model's classification head gave %v: its file may be damaged (assay models verify)", x)
+		}
+	}
+	return slices.Clone(v), nil
 }

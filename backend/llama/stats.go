@@ -14,7 +14,7 @@ type Stats struct {
 	StepWork      int64 // replies that could have been, had all prompts been ready: at most the slots
 	Fillers       int64 // tokens computed only to keep others company
 
-	Texts      int64 // embedded
+	Texts      int64 // embedded, and pairs judged
 	TextTokens int64 // in those
 }
 

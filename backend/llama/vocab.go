@@ -57,6 +57,15 @@ type part struct {
 // prompt cuts a rendered conversation into tokens as llama.cpp would the whole text, but for this: in
 // what is not the template's, a control token spelt out is plain text.
 func (v *vocab) prompt(parts []part) []llama.Token {
+	tokens := v.cut(parts)
+	if v.bos != llama.TokenNull && (len(tokens) == 0 || tokens[0] != v.bos) {
+		tokens = slices.Insert(tokens, 0, v.bos)
+	}
+	return tokens
+}
+
+// cut is prompt without the token that starts every prompt.
+func (v *vocab) cut(parts []part) []llama.Token {
 	var tokens []llama.Token
 	var plain strings.Builder // since the last control token
 	trimLeft := false
@@ -89,9 +98,6 @@ func (v *vocab) prompt(parts []part) []llama.Token {
 		plain.WriteString(rest)
 	}
 	flush(false)
-	if v.bos != llama.TokenNull && (len(tokens) == 0 || tokens[0] != v.bos) {
-		tokens = slices.Insert(tokens, 0, v.bos)
-	}
 	return tokens
 }
 

@@ -1,0 +1,143 @@
+package llama
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/assay-eval/assay/models"
+)
+
+// Weights are a tiny model's tensors: what is written to its file, and what the tests' own forward
+// passes compute with, in float64 and as plainly as can be.
+type weights struct {
+	rng     *rand.Rand
+	names   []string
+	tensors map[string]*tensor
+}
+
+type tensor struct {
+	shape []int64 // the length of a row, then the number of rows
+	data  []float32
+}
+
+func newWeights(seed uint64) *weights {
+	return &weights{rng: rand.New(rand.NewPCG(seed, 1)), tensors: map[string]*tensor{}}
+}
+
+// add adds a tensor of random values around mean.
+func (w *weights) add(name string, mean, deviation float64, shape ...int64) {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d
+	}
+	t := &tensor{shape: shape, data: make([]float32, n)}
+	for i := range t.data {
+		t.data[i] = float32(mean + deviation*w.rng.NormFloat64())
+	}
+	w.names = append(w.names, name)
+	w.tensors[name] = t
+}
+
+// write writes a model of these weights to a file of its own.
+func (w *weights) write(t *testing.T, header []models.Field) string {
+	t.Helper()
+	var sources []models.TensorSource
+	for _, name := range w.names {
+		sources = append(sources, models.TensorSource{Name: name, Type: models.F32, Shape: w.tensors[name].shape,
+			Write: func(out io.Writer) error { return binary.Write(out, binary.LittleEndian, w.tensors[name].data) }})
+	}
+	path := filepath.Join(t.TempDir(), "tiny.gguf")
+	var buf bytes.Buffer
+	if err := models.WriteGGUF(&buf, header, sources); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, buf.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// row returns a row of a matrix, or a vector, which is its own only row.
+func (w *weights) row(name string, i int) []float64 {
+	t := w.tensors[name]
+	n := int(t.shape[0])
+	out := make([]float64, n)
+	for j, v := range t.data[i*n : (i+1)*n] {
+		out[j] = float64(v)
+	}
+	return out
+}
+
+// times multiplies a matrix with x.
+func (w *weights) times(name string, x []float64) []float64 {
+	out := make([]float64, w.tensors[name].shape[1])
+	for i := range out {
+		out[i] = dot(w.row(name, i), x)
+	}
+	return out
+}
+
+// linear is times, with a bias added.
+func (w *weights) linear(name string, x []float64) []float64 {
+	return plus(w.times(name+".weight", x), w.row(name+".bias", 0))
+}
+
+// attend returns, for each query, the average of values under the softmax of its products with the keys, in
+// several heads. Score turns a product into a logit.
+func attend(queries, keys, values [][]float64, heads int, score func(head, i, j int, product float64) float64) [][]float64 {
+	width := len(keys[0]) / heads
+	out := make([][]float64, len(queries))
+	for i, q := range queries {
+		out[i] = make([]float64, heads*width)
+		for h := range heads {
+			a, b := h*width, (h+1)*width
+			share, total := make([]float64, len(keys)), 0.0
+			for j, k := range keys {
+				share[j] = math.Exp(score(h, i, j, dot(q[a:b], k[a:b])))
+				total += share[j]
+			}
+			for j, v := range values {
+				for c := a; c < b; c++ {
+					out[i][c] += share[j] / total * v[c]
+				}
+			}
+		}
+	}
+	return out
+}
+
+// each applies f to every row.
+func each(rows [][]float64, f func([]float64) []float64) [][]float64 {
+	out := make([][]float64, len(rows))
+	for i, row := range rows {
+		out[i] = f(row)
+	}
+	return out
+}
+
+// gelu is the approximation of the Gaussian error linear unit that llama.cpp computes.
+func gelu(x float64) float64 {
+	return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += a[i] * b[i]
+	}
+	return sum
+}
+
+func plus(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = a[i] + b[i]
+	}
+	return out
+}
