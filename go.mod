@@ -7,6 +7,7 @@ require (
 	github.com/ardanlabs/jinja v1.1.0
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/ebitengine/purego v0.11.2
+	github.com/go-skynet/go-llama.cpp v0.0.0-20240314183750-6a8041ef6b46
 	github.com/gofrs/flock v0.13.1
 	github.com/hybridgroup/yzma v1.26.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
@@ -14,6 +15,7 @@ require (
 	github.com/klauspost/compress v1.20.3
 	github.com/ollama/ollama v0.17.4
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/shirou/gopsutil/v4 v4.26.10
 	github.com/spf13/pflag v1.0.10
 	golang.org/x/sync v0.24.0

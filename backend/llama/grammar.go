@@ -1,0 +1,411 @@
+package llama
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// What a grammar may cost. A schema that needs more states or depth is refused; the other bounds only
+// limit what is remembered, but for maxPositions: where a text can be read in more ways than that at once,
+// the last of them are given up. So the text stays in the language, and can still be brought to its end.
+const (
+	maxStates    = 100_000
+	maxDepth     = 128 // calls within each other
+	maxPositions = 2048
+	maxConfigs   = 2048
+	maxFrames    = 100_000
+	maxMasks     = 256
+	maxForced    = 512 // bytes at once
+)
+
+// A state of an automaton that may call others.
+type state struct {
+	bytes []byteEdge
+	free  []int32 // states that are reached without a byte
+	calls []callEdge
+	final bool // the rule may end here
+}
+
+// A byteEdge leads on when the next byte lies in a range.
+type byteEdge struct {
+	lo, hi byte
+	to     int32
+}
+
+// A callEdge leads through a whole rule to a state.
+type callEdge struct {
+	rule, then int32
+	last       bool // nothing comes after it in the rule that calls
+}
+
+// A network is a grammar under construction: rules, each an automaton that has a start and final states.
+type network struct {
+	states []state
+	starts []int32 // by rule
+	full   bool    // more states were asked for than there may be
+}
+
+// state adds a state.
+func (n *network) state() int32 {
+	if len(n.states) == maxStates {
+		n.full = true
+		return 0
+	}
+	n.states = append(n.states, state{})
+	return int32(len(n.states) - 1)
+}
+
+// rule adds a rule and returns its number and its start.
+func (n *network) rule() (rule, start int32) {
+	start = n.state()
+	n.starts = append(n.starts, start)
+	return int32(len(n.starts) - 1), start
+}
+
+func (n *network) final(s int32) { n.states[s].final = true }
+
+// join leads from a state to another without a byte.
+func (n *network) join(from, to int32) { n.states[from].free = append(n.states[from].free, to) }
+
+// edge leads from a state to another by any byte of a range.
+func (n *network) edge(from int32, lo, hi byte, to int32) {
+	n.states[from].bytes = append(n.states[from].bytes, byteEdge{lo, hi, to})
+}
+
+// step leads from a state to a new one by any byte of a range.
+func (n *network) step(from int32, lo, hi byte) int32 {
+	to := n.state()
+	n.edge(from, lo, hi, to)
+	return to
+}
+
+// call leads from a state to a new one through a rule.
+func (n *network) call(from, rule int32) int32 {
+	to := n.state()
+	n.callTo(from, rule, to)
+	return to
+}
+
+func (n *network) callTo(from, rule, to int32) {
+	n.states[from].calls = append(n.states[from].calls, callEdge{rule: rule, then: to})
+}
+
+// text leads from a state to a new one through a text.
+func (n *network) text(from int32, text string) int32 {
+	for i := range len(text) {
+		from = n.step(from, text[i], text[i])
+	}
+	return from
+}
+
+// A grammar is a language of byte strings. A text is followed through it byte by byte, as a set of
+// positions, one for each way to read the text. No position is ever taken that cannot be brought to an end
+// within maxDepth, so that every text that was accepted so far is the start of one in the language.
+//
+// What follows what is worked out once and remembered: mostly, a step is looking into a table. A grammar is
+// safe for concurrent use through its lock, which callers hold.
+type grammar struct {
+	states []state
+	starts []int32
+	needs  []int16    // calls within each other that it takes to get from a state to its rule's end
+	class  [256]uint8 // bytes that no edge tells apart are of one class
+	first  []byte     // the first byte of each class
+	single []bool     // the class has but one byte
+
+	sync.Mutex
+	begin  *config
+	dead   *config // no way on
+	known  map[string]*config
+	frames int // made since known was empty
+	masks  int
+	ids    uint64
+	seen   map[position]bool
+}
+
+// A frame is where to go on when a rule has ended. Equal stacks are one frame.
+type frame struct {
+	parent *frame // nil at the bottom, where there is no going on
+	then   int32
+	depth  int16
+	id     uint64
+	above  map[int32]*frame
+}
+
+// A position is one way to read a text: the state it leads to, inside which calls.
+type position struct {
+	state int32
+	in    *frame
+}
+
+// A config is all the positions that a text leads to.
+type config struct {
+	at      []position // those with a byte to follow
+	done    bool       // the text may end here
+	next    []*config  // by class; nil is not yet known
+	allowed []uint64   // see constraint; nil is not yet known
+}
+
+// newGrammar returns the language of a network's first rule. It returns nil and what is wrong if that is
+// empty or nested too deep.
+func newGrammar(n *network) (*grammar, string) {
+	g := &grammar{states: n.states, starts: n.starts, dead: &config{}, seen: map[position]bool{}}
+	g.markLast()
+	g.findNeeds()
+	switch need := int(g.needs[g.starts[0]]); {
+	case need > deepest:
+		return nil, "no document can satisfy it"
+	case need > maxDepth:
+		return nil, "it is nested too deep"
+	}
+	g.findClasses()
+	g.dead.next = make([]*config, len(g.first))
+	g.forget()
+	return g, ""
+}
+
+// markLast finds the calls after which a rule has nothing left to do. They take no frame.
+func (g *grammar) markLast() {
+	for i := range g.states {
+		for j := range g.states[i].calls {
+			c := &g.states[i].calls[j]
+			s := g.states[c.then]
+			for hops := 0; hops < 8 && !s.final && len(s.free) == 1 && len(s.bytes)+len(s.calls) == 0; hops++ {
+				s = g.states[s.free[0]]
+			}
+			c.last = s.final && len(s.free)+len(s.bytes)+len(s.calls) == 0
+		}
+	}
+}
+
+// deepest is the most that a need can be; more stands for no way to the end.
+const deepest = 1 << 14
+
+// findNeeds works out the needs of all states, smallest first, from the final states backwards.
+func (g *grammar) findNeeds() {
+	g.needs = make([]int16, len(g.states))
+	for i := range g.needs {
+		g.needs[i] = deepest + 1
+	}
+	before := make([][]int32, len(g.states)) // states with an edge or a call that leads to a state
+	callers := map[int32][]int32{}           // states that call a rule, by its start
+	for i, s := range g.states {
+		for _, e := range s.bytes {
+			before[e.to] = append(before[e.to], int32(i))
+		}
+		for _, to := range s.free {
+			before[to] = append(before[to], int32(i))
+		}
+		for _, c := range s.calls {
+			before[c.then] = append(before[c.then], int32(i))
+			start := g.starts[c.rule]
+			callers[start] = append(callers[start], int32(i))
+		}
+	}
+	var level, later []int32
+	for i, s := range g.states {
+		if s.final {
+			g.needs[i] = 0
+			level = append(level, int32(i))
+		}
+	}
+	for depth := int16(0); len(level) > 0 && depth < deepest; depth++ {
+		later = later[:0]
+		for len(level) > 0 {
+			s := level[len(level)-1]
+			level = level[:len(level)-1]
+			for _, p := range before[s] {
+				if g.needs[p] > depth && g.need(p) <= depth {
+					g.needs[p] = depth
+					level = append(level, p)
+				}
+			}
+			later = append(later, callers[s]...)
+		}
+		level = level[:0]
+		for _, p := range later {
+			if g.needs[p] > depth+1 && g.need(p) <= depth+1 {
+				g.needs[p] = depth + 1
+				level = append(level, p)
+			}
+		}
+	}
+}
+
+// need works out the need of a state from those of the states that follow, as far as they are known.
+func (g *grammar) need(i int32) int16 {
+	s := &g.states[i]
+	need := int16(deepest + 1)
+	for _, e := range s.bytes {
+		need = min(need, g.needs[e.to])
+	}
+	for _, to := range s.free {
+		need = min(need, g.needs[to])
+	}
+	for _, c := range s.calls {
+		need = min(need, max(g.needs[g.starts[c.rule]]+1, g.needs[c.then]))
+	}
+	return need
+}
+
+// findClasses sorts the bytes into classes.
+func (g *grammar) findClasses() {
+	var starts [257]bool // a range starts here, or ended just before
+	starts[0] = true
+	for _, s := range g.states {
+		for _, e := range s.bytes {
+			starts[e.lo], starts[int(e.hi)+1] = true, true
+		}
+	}
+	for b := range 256 {
+		if starts[b] {
+			g.first = append(g.first, byte(b))
+			g.single = append(g.single, b == 255 || starts[b+1])
+		}
+		g.class[b] = uint8(len(g.first) - 1)
+	}
+}
+
+// forget drops all that was remembered. Configs in use stay good.
+func (g *grammar) forget() {
+	g.known = map[string]*config{}
+	g.frames, g.masks = 0, 0
+	root := &frame{}
+	c := &config{}
+	clear(g.seen)
+	g.enter(c, g.starts[0], root)
+	g.begin = g.intern(c)
+}
+
+// step returns what a byte leads to, or g.dead.
+func (g *grammar) step(c *config, b byte) *config {
+	if to := c.next[g.class[b]]; to != nil {
+		return to
+	}
+	return g.follow(c, g.class[b])
+}
+
+// follow works out what a class of bytes leads to.
+func (g *grammar) follow(c *config, class uint8) *config {
+	if len(g.known) >= maxConfigs || g.frames >= maxFrames || g.masks >= maxMasks {
+		g.forget()
+	}
+	to, b := &config{}, g.first[class]
+	clear(g.seen)
+	for _, p := range c.at {
+		for _, e := range g.states[p.state].bytes {
+			if e.lo <= b && b <= e.hi {
+				g.enter(to, e.to, p.in)
+			}
+		}
+	}
+	if len(to.at) == 0 && !to.done {
+		to = g.dead
+	} else {
+		to = g.intern(to)
+	}
+	c.next[class] = to
+	return to
+}
+
+// enter adds to a config a state and all that is reached from it without a byte.
+func (g *grammar) enter(c *config, s int32, in *frame) {
+	p := position{s, in}
+	if int(in.depth)+int(g.needs[s]) > maxDepth || g.seen[p] || len(g.seen) >= 4*maxPositions {
+		return
+	}
+	g.seen[p] = true
+	here := &g.states[s]
+	if len(here.bytes) > 0 && len(c.at) < maxPositions {
+		c.at = append(c.at, p)
+	}
+	if here.final {
+		if in.parent == nil {
+			c.done = true
+		} else {
+			g.enter(c, in.then, in.parent)
+		}
+	}
+	for _, to := range here.free {
+		g.enter(c, to, in)
+	}
+	for _, call := range here.calls {
+		start := g.starts[call.rule]
+		switch {
+		case call.last:
+			g.enter(c, start, in)
+		case int(in.depth)+int(g.needs[call.then]) > maxDepth,
+			int(in.depth)+1+int(g.needs[start]) > maxDepth: // before a frame is made in vain
+		default:
+			g.enter(c, start, g.push(in, call.then))
+		}
+	}
+}
+
+// push returns the frame for a call.
+func (g *grammar) push(in *frame, then int32) *frame {
+	f := in.above[then]
+	if f == nil {
+		g.ids++
+		g.frames++
+		f = &frame{parent: in, then: then, depth: in.depth + 1, id: g.ids}
+		if in.above == nil {
+			in.above = map[int32]*frame{}
+		}
+		in.above[then] = f
+	}
+	return f
+}
+
+// intern returns the known config that is equal to c, or makes c known.
+func (g *grammar) intern(c *config) *config {
+	key := make([]byte, 0, 12*len(c.at)+1)
+	for _, p := range c.at {
+		key = binary.LittleEndian.AppendUint32(key, uint32(p.state))
+		key = binary.LittleEndian.AppendUint64(key, p.in.id)
+	}
+	if c.done {
+		key = append(key, 1)
+	}
+	if k := g.known[string(key)]; k != nil {
+		return k
+	}
+	c.next = make([]*config, len(g.first))
+	g.known[string(key)] = c
+	return c
+}
+
+// forced returns the bytes that must follow, as long as there is one way on and the text may not end, and
+// where they lead to.
+func (g *grammar) forced(c *config) ([]byte, *config) {
+	var text []byte
+	for len(text) < maxForced && !c.done {
+		class := g.only(c)
+		if class < 0 || !g.single[class] {
+			break
+		}
+		text = append(text, g.first[class])
+		c = g.step(c, g.first[class])
+	}
+	return text, c
+}
+
+// What only returns where there is not one class.
+const (
+	noClass     = -1
+	manyClasses = -2
+)
+
+// only returns the one class of bytes that may follow.
+func (g *grammar) only(c *config) int {
+	found := noClass
+	for class, b := range g.first {
+		if g.step(c, b) == g.dead {
+			continue
+		}
+		if found >= 0 {
+			return manyClasses
+		}
+		found = class
+	}
+	return found
+}
