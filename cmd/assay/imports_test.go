@@ -18,6 +18,7 @@ func TestImports(t *testing.T) {
 		"backend/backendtest": {"backend", "tokenize"},
 		"backend/sched":       {"backend", "tokenize", "models"},
 		"backend/cache":       {"backend", "tokenize", "models"},
+		"backend/gollama":     {"backend", "tokenize", "models"},
 		"backend/llama":       {"backend", "tokenize", "models"},
 		"backend/ollama":      {"backend", "tokenize", "models"},
 		"metrics":             {"backend", "tokenize", "internal/stats"},
