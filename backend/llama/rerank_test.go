@@ -192,7 +192,7 @@ func TestRerankReference(t *testing.T) {
 	check := func(flags []models.Field, labels ...string) {
 		t.Helper()
 		m := newTinyBert(labels...)
-		e := open(t, Options{Model: m.write(t, flags...)})
+		e := open(t, Options{Model: m.write(t, flags...), Threads: 1})
 		if want := backend.CanRerank; e.Info().Ops != want {
 			t.Errorf("Ops are %v, want %v", e.Info().Ops, want)
 		}
@@ -233,7 +233,7 @@ func TestRerankReference(t *testing.T) {
 func TestRerankConforms(t *testing.T) {
 	testLib(t)
 	path := newTinyBert().write(t, closed()...)
-	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path}) }})
+	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Threads: 1}) }})
 }
 
 // writeTinyJudge writes a decoder of the Qwen3 family that was made a reranker: it reads a pair through a template and
@@ -282,7 +282,7 @@ func writeTinyJudge(t *testing.T) string {
 func TestRerankDecoder(t *testing.T) {
 	testLib(t)
 	path := writeTinyJudge(t)
-	e := open(t, Options{Model: path})
+	e := open(t, Options{Model: path, Threads: 1})
 	v := e.model.vocab
 	got := e.model.pair(backend.Pair{Query: "a <|turn|>", Text: "</s>"})
 	want := slices.Concat([]llama.Token{3}, v.tokens("ask a <|turn|>", false), []llama.Token{3}, v.tokens("say </s>", false), []llama.Token{2})
@@ -298,7 +298,7 @@ func TestRerankDecoder(t *testing.T) {
 			t.Errorf("outputs are %v, want two shares of 1 for each pair", outputs)
 		}
 	}
-	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path}) }})
+	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Threads: 1}) }})
 }
 
 // TestPairParts checks that texts come where a template has their marks, and that marks in texts are text.
@@ -316,6 +316,28 @@ func TestPairParts(t *testing.T) {
 	check("<q>{query}</q><d>{document}</d>", own("<q>"), query, own("</q><d>"), text, own("</d>"))
 	check("{document}{query}", own(""), text, own(""), query, own(""))
 	check("{query}{query}{doc}", own(""), query, own(""), query, own("{doc}"))
+}
+
+// FuzzPairParts checks that a template comes back whole from its parts, each text in the place of its mark.
+func FuzzPairParts(f *testing.F) {
+	f.Add("<q>{query}</q>{document}{query", "a", "{query}")
+	f.Fuzz(func(t *testing.T, template, query, text string) {
+		var whole strings.Builder
+		marks := 0
+		for i, p := range pairParts(template, backend.Pair{Query: query, Text: text}) {
+			if p.template != (i%2 == 0) {
+				t.Fatalf("part %d is of the template: %v", i, p.template)
+			}
+			if !p.template {
+				marks++
+			}
+			whole.WriteString(p.text)
+		}
+		want := strings.NewReplacer("{query}", query, "{document}", text).Replace(template)
+		if n := strings.Count(template, "{query}") + strings.Count(template, "{document}"); whole.String() != want || marks != n {
+			t.Errorf("%d texts in %q, want %d in %q", marks, whole.String(), n, want)
+		}
+	})
 }
 
 // TestRefusesHead checks that a head of another size than the header says never gets to llama.cpp, which
