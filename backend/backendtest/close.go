@@ -30,7 +30,7 @@ func (s *suite) use(b backend.Backend) (wait func() []error) {
 	}
 	if s.info.Ops.Has(backend.CanScore) {
 		kinds = append(kinds, func(i int) error {
-			_, err := b.Score(ctx, scoreOf(manyWords(s.info.Context/4+i), "yes", "no"))
+			_, err := b.Score(ctx, scoreOf(manyWords(s.info.Context/8+i), "yes", "no"))
 			return err
 		})
 	}

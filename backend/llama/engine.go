@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
 )
@@ -40,55 +44,73 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	if req.Schema != nil {
 		return nil, backend.Unsupported(e.info, backend.CanConstrain)
 	}
-	j, err := e.newJob(ctx, req)
+	w := &writer{
+		text:    e.model.vocab,
+		sampler: newSampler(req.Sampling, req.DrawSeed()),
+		reply:   newReply(req.Stop),
+		max:     req.MaxTokens,
+		once:    req.Once,
+		all:     &e.model.count,
+		done:    make(chan written, 1),
+	}
+	j, err := e.newWriting(ctx, req, w)
 	if err != nil {
 		return nil, err
 	}
 	if err := hand(ctx, e, e.jobs, j); err != nil {
 		return nil, err
 	}
-	o, err := await(ctx, e, j.done)
+	o, err := await(ctx, e, w.done)
 	if err != nil {
 		return nil, err
 	}
 	return o.g, o.err
 }
 
-// newJob renders a request and cuts it into tokens.
-func (e *Engine) newJob(ctx context.Context, req *backend.GenerateRequest) (*job, error) {
+// newWriting renders a request and cuts it into tokens.
+func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w *writer) (*job, error) {
 	leave, err := e.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	parts, err := e.model.chat.render(req.Messages)
+	prompt, border, err := e.prompt(req.Messages)
 	if err != nil {
 		return nil, err
 	}
-	if e.model.vocab.atLeast(parts) > e.info.Context {
-		return nil, &backend.TooLongError{Limit: e.info.Context}
-	}
-	prompt := e.model.vocab.prompt(parts)
 	if n := len(prompt) + req.MaxTokens; n > e.info.Context || n < 0 {
 		return nil, &backend.TooLongError{Tokens: max(n, 0), Limit: e.info.Context}
 	}
-	if len(prompt) == 0 {
-		return nil, fmt.Errorf("%w: the prompt has no tokens", backend.ErrInvalid)
-	}
-	return &job{
-		ctx:     ctx,
-		prompt:  prompt,
-		max:     req.MaxTokens,
-		once:    req.Once,
-		sampler: newSampler(req.Sampling, req.DrawSeed()),
-		reply:   newReply(req.Stop),
-		done:    make(chan outcome, 1),
-	}, nil
+	w.prompt = len(prompt)
+	return newJob(ctx, prompt, len(prompt), border, w), nil
 }
 
-// Score is not supported yet.
-func (e *Engine) Score(context.Context, *backend.ScoreRequest) (*backend.Scores, error) {
-	return nil, backend.Unsupported(e.info, backend.CanScore)
+// prompt renders messages and cuts them into tokens, at least one. Border is where the last paragraph of the
+// last message begins: what one prompt has and the next one like it has not.
+func (e *Engine) prompt(messages []backend.Message) (prompt []llama.Token, border int, err error) {
+	parts, err := e.model.chat.render(messages)
+	if err != nil {
+		return nil, 0, err
+	}
+	if e.model.vocab.atLeast(parts) > e.info.Context {
+		return nil, 0, &backend.TooLongError{Limit: e.info.Context}
+	}
+	prompt = e.model.vocab.prompt(parts)
+	if len(prompt) == 0 {
+		return nil, 0, fmt.Errorf("%w: the prompt has no tokens", backend.ErrInvalid)
+	}
+	return prompt, common(prompt, e.model.vocab.prompt(untilLastParagraph(parts))), nil
+}
+
+// untilLastParagraph returns parts up to the last paragraph of the last message.
+func untilLastParagraph(parts []part) []part {
+	for i := len(parts) - 1; i >= 0; i-- {
+		if p := parts[i]; !p.template {
+			at := strings.LastIndex(p.text, "\n\n")
+			return append(parts[:i:i], part{text: p.text[:max(0, at)]})
+		}
+	}
+	return nil
 }
 
 // Close frees the model. Calls in flight return [backend.ErrClosed]; the pass that is being computed is
@@ -152,7 +174,9 @@ func (e *Engine) own() {
 	for e.receive(busy) {
 		busy = false
 		if writer != nil {
+			start := time.Now()
 			busy = writer.turn()
+			e.model.count.busy.Add(int64(time.Since(start)))
 		}
 		if reader != nil {
 			busy = reader.turn() || busy

@@ -2,40 +2,136 @@ package llama
 
 import (
 	"context"
+	"math"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
 )
 
-// A job is a request to generate, on its way through the engine.
+// A job is a request on its way through the engine: tokens to compute, and something that is done with the
+// logits that come out.
 type job struct {
-	ctx     context.Context
-	prompt  []llama.Token
-	max     int // tokens of reply
-	once    bool
-	sampler *sampler
-	reply   *reply
-
-	last   [1]llama.Token // the last token of the reply, not yet in the cache
-	count  int            // tokens of the reply
-	passed int            // jobs that came later and were admitted earlier
-
-	done chan outcome // takes one
+	ctx    context.Context
+	turn   int           // see [backend.Turn]
+	tokens []llama.Token // a prompt; then what is to be scored, or has been written so far
+	prompt int           // tokens of prompt
+	asked  int           // tokens when it came: the prompt, and what is to be scored
+	tile   int           // of those, computed in tiles of attention: a multiple of block
+	from   int           // logits are wanted from this token on
+	passed int           // jobs that came later and were admitted earlier
+	task
 }
 
-type outcome struct {
+// newJob returns a job for tokens that begin with so many of prompt, and whose logits are wanted from the
+// last of those on.
+//
+// Tiles are the fast way to compute attention, but one takes 64 tokens at once, and the tokens get other bits
+// in it than alone. So where a prompt is computed in tiles must follow from the prompt itself: it is up to
+// its last paragraph, at border. The rest is computed token by token, as it were: it can be cut and
+// shared anywhere.
+func newJob(ctx context.Context, tokens []llama.Token, prompt, border int, t task) *job {
+	return &job{ctx: ctx, turn: backend.Turn(ctx), tokens: tokens, prompt: prompt, tile: min(border, prompt-1) / block * block,
+		asked: len(tokens), from: prompt - 1, task: t}
+}
+
+// A task is what a job is for.
+type task interface {
+	// next takes the logits for the token after the job's first from+1. It returns tokens to append to the
+	// job, which is done when from has come to its end.
+	next(logits []float32) []llama.Token
+
+	// end tells the caller that the job is done, or why it cannot be.
+	end(err error)
+}
+
+// A writer writes one reply.
+type writer struct {
+	text    speller
+	sampler *sampler
+	reply   *reply
+	prompt  int // tokens of prompt
+	max     int // tokens of reply
+	once    bool
+	count   int // tokens of reply
+	all     *counters
+
+	stop backend.StopReason // "" while it is being written
+	done chan written       // takes one
+}
+
+type written struct {
 	g   *backend.Generation
 	err error
 }
 
-func (j *job) fail(err error) { j.done <- outcome{err: err} }
+// next chooses the next token of the reply.
+func (w *writer) next(logits []float32) []llama.Token {
+	token := w.sampler.choose(logits)
+	if w.text.ends(token) {
+		w.stop = backend.StopEnd
+		return nil
+	}
+	w.count++
+	switch {
+	case w.reply.add(w.text.piece(token)):
+		w.stop = backend.StopEnd
+	case w.count == w.max:
+		w.stop = backend.StopLength
+	case w.once && backend.Repeats(w.reply.text):
+		w.stop = backend.StopRepeat
+	default:
+		return []llama.Token{token}
+	}
+	return nil
+}
 
-func (j *job) finish(stop backend.StopReason) {
-	j.done <- outcome{g: &backend.Generation{
-		Text:         j.reply.String(),
-		Stop:         stop,
-		PromptTokens: len(j.prompt),
-		OutputTokens: j.count,
+func (w *writer) end(err error) {
+	w.all.outputTokens.Add(int64(w.count))
+	if err != nil {
+		w.done <- written{err: err}
+		return
+	}
+	w.done <- written{g: &backend.Generation{
+		Text:         w.reply.String(),
+		Stop:         w.stop,
+		PromptTokens: w.prompt,
+		OutputTokens: w.count,
 	}}
+}
+
+// A scorer notes the probabilities of given continuations of one prompt that differ in their last token
+// only: the tokens before it are the job's.
+type scorer struct {
+	stem     []llama.Token // what all of them begin with
+	last     []llama.Token // of each
+	logProbs []float64     // of stem
+	ends     []float64     // of last
+	done     chan error    // takes one
+}
+
+// next notes how probable the next token was.
+func (s *scorer) next(logits []float32) []llama.Token {
+	norm := logSum(logits)
+	logProb := func(t llama.Token) float64 { return min(0, float64(logits[t])-norm) }
+	if n := len(s.logProbs); n < len(s.stem) {
+		s.logProbs = append(s.logProbs, logProb(s.stem[n]))
+		return nil
+	}
+	for _, t := range s.last {
+		s.ends = append(s.ends, logProb(t))
+	}
+	return nil
+}
+
+func (s *scorer) end(err error) { s.done <- err }
+
+// logSum returns the logarithm of the sum of the exponentials of logits.
+func logSum(logits []float32) float64 {
+	top := float64(logits[argmax(logits)])
+	sum := 0.0
+	for _, l := range logits {
+		sum += math.Exp(float64(l) - top)
+	}
+	return top + math.Log(sum)
 }

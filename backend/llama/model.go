@@ -82,21 +82,22 @@ func (m *model) newWriter(p *plan) error {
 	c.NCtx = uint32(streamRoom(p.context) * n)
 	c.NSeqMax = uint32(n)
 	c.NBatch, c.NUbatch = ubatch, ubatch
-	c.NOutputsMax = uint32(min(p.columns*n, ubatch))
+	outputs := max(p.columns*n, 2*wide)
+	c.NOutputsMax = uint32(outputs)
 	c.KVUnified = 0
 	c.PoolingType = llama.PoolingTypeNone
 	ctx, err := m.newContext(c)
 	if err != nil {
 		return err
 	}
-	if m.kv, err = newKV(ctx, newPacer(m.threads, p.Threads > 0), m.vocab.size, p.columns); err != nil {
+	if m.kv, err = newKV(ctx, newPacer(m.threads, p.Threads > 0), m.vocab.size, p.columns, &m.count); err != nil {
 		llama.Free(ctx)
 		return err
 	}
 	m.writer = &scheduler{
 		cache:   m.kv,
 		count:   &m.count,
-		text:    m.vocab,
+		outputs: outputs,
 		slots:   p.slots,
 		columns: p.columns,
 		room:    int(llama.NCtxSeq(ctx)),
@@ -165,7 +166,7 @@ func (m *model) attention() string {
 func (m *model) ops() backend.Ops {
 	var ops backend.Ops
 	if m.writer != nil {
-		ops |= backend.CanGenerate
+		ops |= backend.CanGenerate | backend.CanScore
 	}
 	switch {
 	case m.reader == nil:

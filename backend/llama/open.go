@@ -20,6 +20,7 @@ type Options struct {
 	Digest  string // Info.Digest, where it is known; "" means that the file is read to compute it
 	Context int    // tokens a call, prompt and reply together; 0: what the model was trained on, at most 4096
 	Slots   int    // replies written at once; 0: 16, or as many as memory allows
+	Trie    bool   // count Stats.TrieNodes, in memory that grows with them
 	Threads int    // 0: as many as there are cores, or one fewer where that is faster, measured all along
 
 	// Log is told what was chosen and why. It may be nil.

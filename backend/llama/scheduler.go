@@ -1,18 +1,21 @@
 package llama
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
-
-	"github.com/assay-eval/assay/backend"
 )
 
 const (
 	// ubatch is how many tokens are computed in one pass, at most.
 	ubatch = 512
+
+	// wide is how many tokens are computed in one pass for one stream, at most, where that is not done in
+	// tiles. Fewer than 64 do not make a tile.
+	wide = 60
 
 	// burst is how many tokens of prompts are computed, at most, before every reply gets a token again.
 	// Prompts come first, since a step with many sequences costs little more than a step with few; but
@@ -24,8 +27,9 @@ const (
 type cache interface {
 	// compute appends a piece to each of the streams. The pieces are ordered by stream and have one width.
 	compute(pieces []piece) error
-	// logits returns the logits for the token after piece i of the last compute; the next one overwrites them.
-	logits(i int) []float32
+	// logits returns the logits for the token after token k of piece i of the last compute; the next one
+	// overwrites them.
+	logits(i, k int) []float32
 	// copy makes a stream hold what another holds.
 	copy(to, from llama.SeqId)
 	// cut leaves the first n tokens of a stream.
@@ -38,13 +42,20 @@ type piece struct {
 	at     int           // tokens there so far
 	tokens []llama.Token // those of use
 	width  int           // of all tokens: what follows those of use is there to round up, and is cut out later
-	want   bool          // logits after the last token of use are wanted
+	from   int           // logits are wanted after this one of tokens and those behind it
+}
+
+// outputs is how many logits a piece takes: those after its last tokens, rounded up.
+func (p *piece) outputs(columns int) int {
+	if p.from >= len(p.tokens) && len(p.tokens) > 0 {
+		return 0
+	}
+	return min(p.width, roundUp(p.width-p.from, columns))
 }
 
 // A scheduler decides what is computed when. It belongs to one goroutine.
 type scheduler struct {
 	cache   cache
-	text    speller
 	streams []*stream // by number
 	slots   int       // jobs on streams at once, at most
 	room    int       // tokens that a stream holds
@@ -57,6 +68,11 @@ type scheduler struct {
 	// long sequence, whose attention it adds up in as many parts as there are threads.
 	columns int
 
+	// outputs is how many logits a pass may give. With 128,000 tokens in the vocabulary, each takes half a
+	// megabyte.
+	outputs int
+
+	tree    tree
 	waiting []*job // in the order of arrival
 	turns   int
 	prompts int // tokens of prompts computed since the last step
@@ -84,7 +100,7 @@ func (s *scheduler) turn() bool {
 	if len(pieces) > 0 {
 		s.compute(pieces)
 	}
-	return len(s.waiting) > 0 || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.job != nil })
+	return len(s.waiting) > 0 || s.running() > 0
 }
 
 // drop ends the jobs whose callers no longer wait.
@@ -92,29 +108,30 @@ func (s *scheduler) drop() {
 	s.waiting = slices.DeleteFunc(s.waiting, func(j *job) bool {
 		err := j.ctx.Err()
 		if err != nil {
-			j.fail(err)
+			j.end(err)
 		}
 		return err != nil
 	})
 	for _, st := range s.streams {
 		if st.job != nil && st.job.ctx.Err() != nil {
-			st.job.fail(st.job.ctx.Err())
+			st.job.end(st.job.ctx.Err())
 			s.release(st)
 		}
 	}
 }
 
-// failAll ends every job.
+// failAll ends every job. What the cache holds afterwards is anyone's guess.
 func (s *scheduler) failAll(err error) {
 	for _, j := range s.waiting {
-		j.fail(err)
+		j.end(err)
 	}
 	s.waiting = nil
 	for _, st := range s.streams {
 		if st.job != nil {
-			st.job.fail(err)
-			s.release(st)
+			st.job.end(err)
+			st.job = nil
 		}
+		s.keep(st, 0)
 	}
 }
 
@@ -122,24 +139,29 @@ func (s *scheduler) failAll(err error) {
 func (s *scheduler) release(st *stream) {
 	st.job = nil
 	st.used = s.turns
+	n := len(st.prompt)
 	if !s.sharing {
-		st.tokens = nil
+		n = 0
 	}
-	s.trim(st)
+	s.keep(st, n)
 }
 
-// trim takes everything out of a stream's cache that is not its prompt.
-func (s *scheduler) trim(st *stream) {
-	st.extra = 0
-	s.cache.cut(st.id, len(st.tokens))
-}
-
-// keep cuts a stream's prompt back to n tokens.
+// keep leaves the first n tokens of what a stream holds of its prompt.
 func (s *scheduler) keep(st *stream, n int) {
-	if n < len(st.tokens) {
-		st.tokens, st.logits = st.tokens[:n], nil
+	n = min(n, st.have)
+	s.assign(st, st.prompt[:min(n, len(st.prompt))])
+	st.have = n
+	s.cache.cut(st.id, n)
+}
+
+// assign changes the prompt that a stream holds or is to compute.
+func (s *scheduler) assign(st *stream, prompt []llama.Token) {
+	if len(prompt) == len(st.prompt) && common(prompt, st.prompt) == len(prompt) {
+		return
 	}
-	s.trim(st)
+	s.tree.remove(st)
+	st.prompt = prompt
+	s.tree.add(st)
 }
 
 // admit puts waiting jobs on idle streams.
@@ -155,7 +177,9 @@ func (s *scheduler) admit() {
 		}
 		j := s.waiting[i]
 		for _, earlier := range s.waiting[:i] {
-			earlier.passed++
+			if earlier.turn <= j.turn {
+				earlier.passed++
+			}
 		}
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 		s.start(st, j, m)
@@ -172,15 +196,15 @@ func (s *scheduler) running() int {
 	return n
 }
 
-// pick chooses the waiting job to admit next: the one with the longest prefix at hand, before that
-// prefix makes room for another; but one that was passed over many times comes first. A job whose
-// prompt will soon be there to copy waits for that. The index is -1 if there is no job to admit.
+// pick chooses the waiting job to admit next: of the earliest turn, the one with the longest prefix at hand,
+// before that prefix makes room for another; but one that was passed over many times comes first. A job
+// whose prompt will soon be there to copy waits for that. The index is -1 if there is no job to admit.
 func (s *scheduler) pick() (int, match) {
-	best, longest := -1, match{n: -1}
-	for i, j := range s.waiting[:min(len(s.waiting), 8*s.slots)] {
+	best, found := -1, match{}
+	for i, j := range s.waiting {
 		var m match
 		if s.sharing {
-			m = find(s.streams, j.prompt)
+			m = s.tree.find(j.tokens[:min(j.prompt, j.from)], j.tile)
 		}
 		if m.soon {
 			continue
@@ -188,78 +212,120 @@ func (s *scheduler) pick() (int, match) {
 		if j.passed > 4*s.slots {
 			return i, m
 		}
-		if m.n > longest.n {
-			best, longest = i, m
+		if best < 0 || j.turn < s.waiting[best].turn || j.turn == s.waiting[best].turn && m.n > found.n {
+			best, found = i, m
 		}
 	}
-	return best, longest
+	return best, found
 }
 
 // start puts a job on an idle stream, with what it can take from another.
 func (s *scheduler) start(st *stream, j *job, m match) {
 	s.count.requests.Add(1)
-	s.count.promptTokens.Add(int64(len(j.prompt)))
+	s.count.promptTokens.Add(int64(len(j.tokens)))
+	s.count.trie.add(j.tokens)
 	if m.from != nil {
 		m.from.used = s.turns
 	}
 	if m.from != nil && m.from != st {
 		s.cache.copy(st.id, m.from.id)
-		st.tokens, st.logits = m.from.tokens, m.from.logits
 	}
-	s.keep(st, m.n)
-	st.tokens = j.prompt[:m.n]
+	st.have = m.n
+	s.cache.cut(st.id, m.n)
+	s.assign(st, j.tokens[:j.prompt])
+	st.tile = j.tile
 	st.job = j
 	st.used = s.turns
-	if m.n == len(j.prompt) {
-		s.advance(st, st.logits)
-	}
 }
 
 // nextPrompts returns the next pieces of prompts: that of the job that has waited longest, and with it
-// those of the same width.
+// those of others that go into the same pass.
 func (s *scheduler) nextPrompts() []piece {
-	var first *stream
-	for _, st := range s.streams {
-		if st.prompting() && (first == nil || st.used < first.used) {
-			first = st
-		}
-	}
-	if first == nil {
+	ready := s.ready()
+	if len(ready) == 0 {
 		return nil
 	}
-	width := s.piece(first).width
-	room := ubatch/width - 1 // besides first
+	width := s.width(ready)
 	var pieces []piece
-	for _, st := range s.streams {
-		if !st.prompting() || s.piece(st).width != width {
+	tokens, outputs := 0, 0
+	for _, st := range ready {
+		p := s.piece(st, width)
+		if s.sharing && width <= wide && near(p.width, width) && p.at+width <= s.room {
+			p.width = width
+		}
+		if p.width != width || tokens+width > ubatch || outputs+p.outputs(s.columns) > s.outputs {
 			continue
 		}
-		if st != first {
-			if room == 0 {
-				continue
-			}
-			room--
-		}
-		pieces = append(pieces, s.piece(st))
+		tokens += width
+		outputs += p.outputs(s.columns)
+		pieces = append(pieces, p)
 	}
+	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Compare(a.stream, b.stream) })
 	return pieces
 }
 
-// piece returns what a stream is to compute next: a piece of its prompt, or the last token of its reply.
-func (s *scheduler) piece(st *stream) piece {
-	p := piece{stream: st.id, at: st.length()}
-	if !st.prompting() {
-		p.tokens, p.width, p.want = st.job.last[:], 1, true
-		return p
+// width returns the width of the pieces to compute now. In tiles, the streams that are ready share a pass.
+// Otherwise it is that of the longest of the pieces which are about as long as the first.
+func (s *scheduler) width(ready []*stream) int {
+	if ready[0].tiling() {
+		n := 0
+		for _, st := range ready {
+			if st.tiling() {
+				n++
+			}
+		}
+		return s.piece(ready[0], max(block, ubatch/n/block*block)).width
 	}
-	end := min(len(st.job.prompt), p.at-p.at%block+block)
-	p.tokens = st.job.prompt[p.at:end]
-	p.want = end == len(st.job.prompt)
-	p.width = len(p.tokens)
-	if s.sharing { // else there is no cutting out
-		p.width = roundUp(p.width, s.columns)
+	first := s.piece(ready[0], wide).width
+	width := first
+	for _, st := range ready {
+		if w := s.piece(st, wide).width; s.sharing && !st.tiling() && near(first, w) {
+			width = max(width, w)
+		}
+	}
+	return width
+}
+
+// near reports whether a piece of so many tokens may be rounded up to a width.
+func near(tokens, width int) bool { return tokens <= width && 5*tokens >= 4*width }
+
+// ready returns the streams with prompts to compute, that which was admitted first before others.
+func (s *scheduler) ready() []*stream {
+	var ready []*stream
+	for _, st := range s.streams {
+		if st.prompting() {
+			s.retreat(st)
+			ready = append(ready, st)
+		}
+	}
+	slices.SortStableFunc(ready, func(a, b *stream) int { return cmp.Compare(a.used, b.used) })
+	return ready
+}
+
+// piece returns what a stream is to compute next, at most so many tokens.
+func (s *scheduler) piece(st *stream, most int) piece {
+	n := min(st.left(), most)
+	if st.tiling() {
+		n = min(st.job.tile-st.have, max(block, most/block*block))
+	} else {
+		n = min(n, wide)
+	}
+	p := piece{stream: st.id, at: st.have, tokens: st.job.tokens[st.have : st.have+n], width: n}
+	p.from = max(0, st.job.from-st.have)
+	if s.sharing && n > 1 { // else there is no cutting out
+		p.width = roundUp(n, s.columns)
 	}
 	return p
+}
+
+// retreat makes room at a stream's end to round a piece up, by computing a few tokens again.
+func (s *scheduler) retreat(st *stream) {
+	if n := st.left(); s.sharing && n <= wide {
+		if over := st.have + roundUp(n, s.columns) - s.room; over > 0 {
+			st.have -= over
+			s.cache.cut(st.id, st.have)
+		}
+	}
 }
 
 // nextReplies returns the last tokens of all replies, after which the next are wanted.
@@ -267,8 +333,8 @@ func (s *scheduler) nextReplies() []piece {
 	s.gather()
 	var pieces []piece
 	for _, st := range s.streams {
-		if st.job != nil && !st.prompting() {
-			pieces = append(pieces, s.piece(st))
+		if st.writing() {
+			pieces = append(pieces, s.piece(st, 1))
 		}
 	}
 	if n := len(pieces); n > 0 {
@@ -302,7 +368,8 @@ func (s *scheduler) gather() {
 			to = s.streams[i]
 		}
 		s.cache.copy(to.id, from.id)
-		to.job, to.tokens, to.logits, to.extra, to.used = from.job, from.tokens, from.logits, from.extra, from.used
+		s.assign(to, from.prompt)
+		to.job, to.have, to.tile, to.used = from.job, from.have, from.tile, from.used
 		s.release(from)
 	}
 }
@@ -325,11 +392,10 @@ func (s *scheduler) fill(pieces []piece) []piece {
 			pieces = pieces[1:]
 			continue
 		}
-		if st.length() == s.room { // it is idle: a job leaves room for its reply
-			s.keep(st, (s.room-1)/block*block)
+		if st.have == s.room { // it is idle: a job leaves room for its reply
+			s.keep(st, s.room-1)
 		}
-		all = append(all, piece{stream: st.id, at: st.length(), width: 1, want: true})
-		s.count.fillers.Add(1)
+		all = append(all, piece{stream: st.id, at: st.have, width: 1})
 	}
 	return all
 }
@@ -338,60 +404,42 @@ func (s *scheduler) fill(pieces []piece) []piece {
 func (s *scheduler) compute(pieces []piece) {
 	if err := s.cache.compute(pieces); err != nil {
 		s.failAll(err)
-		for _, st := range s.streams {
-			s.keep(st, 0) // what the cache holds now is anyone's guess
-		}
 		return
 	}
-	for i, p := range pieces {
+	for i := range pieces {
+		p := &pieces[i]
 		st, n := s.streams[p.stream], len(p.tokens)
-		if st.prompting() {
-			st.tokens = st.job.prompt[:len(st.tokens)+n]
-			s.prompts += n
-			s.count.promptComputed.Add(int64(n))
-		} else {
-			st.extra += n
-		}
+		st.have += n
 		if p.width > n {
-			s.cache.cut(st.id, st.length())
+			s.cache.cut(st.id, st.have)
+			s.count.fillers.Add(int64(p.width - n))
 		}
-		if n == 0 || !p.want {
+		if n == 0 {
 			continue
 		}
-		logits := s.cache.logits(i)
-		if st.extra == 0 {
-			st.logits = slices.Clone(logits)
+		if asked := min(n, st.job.asked-p.at); asked > 0 {
+			s.prompts += asked
+			s.count.promptComputed.Add(int64(asked))
 		}
-		s.advance(st, logits)
+		for k := p.from; k < n && st.job != nil; k++ {
+			s.advance(st, s.cache.logits(i, k))
+		}
 	}
 }
 
-// advance chooses the next token of a reply.
+// advance gives a stream's job the logits that it waits for, and ends it if it has all.
 func (s *scheduler) advance(st *stream, logits []float32) {
 	j := st.job
 	if best := float64(logits[argmax(logits)]); math.IsNaN(best) || math.IsInf(best, 0) {
-		j.fail(errors.New("the model's output is not a number: its file may be damaged (assay models verify)"))
+		j.end(errors.New("the model's output is not a number: its file may be damaged (assay models verify)"))
 		s.release(st)
 		return
 	}
-	token := j.sampler.choose(logits)
-	if s.text.ends(token) {
-		j.finish(backend.StopEnd)
+	more := j.next(logits)
+	j.tokens = append(j.tokens, more...)
+	j.from += max(1, len(more))
+	if j.from == len(j.tokens) {
+		j.end(nil)
 		s.release(st)
-		return
 	}
-	j.last[0] = token
-	j.count++
-	s.count.outputTokens.Add(1)
-	switch {
-	case j.reply.add(s.text.piece(token)):
-		j.finish(backend.StopEnd)
-	case j.count == j.max:
-		j.finish(backend.StopLength)
-	case j.once && backend.Repeats(j.reply.text):
-		j.finish(backend.StopRepeat)
-	default:
-		return
-	}
-	s.release(st)
 }

@@ -19,7 +19,7 @@ type fakeCache struct {
 	t       *testing.T
 	streams [][]llama.Token
 	room    int
-	out     [][]float32
+	out     [][][]float32 // logits wanted after each token of each piece
 	copies  int
 	fail    error // of the next compute
 	uncut   bool  // it is one that cannot be cut
@@ -28,6 +28,7 @@ type fakeCache struct {
 const (
 	fakeVocab   = 50
 	fakeColumns = 4
+	fakeOutputs = 80
 )
 
 // fakeLogits are the logits of the token after tokens.
@@ -53,6 +54,7 @@ func (c *fakeCache) compute(pieces []piece) error {
 	}
 	c.out = c.out[:0]
 	width := pieces[0].width
+	outputs := 0
 	if n := len(pieces) * width; n > ubatch || !c.uncut && n%fakeColumns != 0 {
 		c.t.Fatalf("%d tokens in one pass", n)
 	}
@@ -61,7 +63,7 @@ func (c *fakeCache) compute(pieces []piece) error {
 		switch {
 		case p.at != len(have):
 			c.t.Fatalf("stream %d holds %d tokens, and a piece is for %d", p.stream, len(have), p.at)
-		case p.width != width || p.width < len(p.tokens) || p.width-len(p.tokens) >= fakeColumns:
+		case p.width != width || p.width < len(p.tokens) || p.width-len(p.tokens) > fakeColumns+width/5:
 			c.t.Fatalf("a piece of %d tokens has width %d, the first has %d", len(p.tokens), p.width, width)
 		case c.uncut && p.width != len(p.tokens):
 			c.t.Fatalf("a piece was rounded up that cannot be cut")
@@ -69,21 +71,30 @@ func (c *fakeCache) compute(pieces []piece) error {
 			c.t.Fatal("pieces are not ordered by stream")
 		case !c.uncut && width == 1 && i > 0 && p.stream != pieces[i-1].stream+1:
 			c.t.Fatalf("there is a gap before stream %d", p.stream)
-		case !c.uncut && width == 1 && !p.want:
-			c.t.Fatal("a number of logits that is no multiple")
-		case width > 1 && (p.at%block != 0 || p.at/block != (end-1)/block):
+		case width > wide && (p.at%block != 0 || width%block != 0 || len(p.tokens) != width):
 			c.t.Fatalf("a piece from %d to %d", p.at, end)
 		case end > c.room:
 			c.t.Fatalf("stream %d has no room for %d tokens", p.stream, end)
 		}
-		have = append(slices.Clip(have), p.tokens...)
-		c.out = append(c.out, fakeLogits(have))
+		have = slices.Clip(have)
+		out := make([][]float32, len(p.tokens))
+		for k, token := range p.tokens {
+			have = append(have, token)
+			if k >= p.from {
+				out[k] = fakeLogits(have)
+			}
+		}
+		c.out = append(c.out, out)
 		c.streams[p.stream] = append(have, make([]llama.Token, p.width-len(p.tokens))...)
+		outputs += p.outputs(fakeColumns)
+	}
+	if outputs > fakeOutputs || !c.uncut && outputs%fakeColumns != 0 {
+		c.t.Fatalf("%d logits in one pass", outputs)
 	}
 	return nil
 }
 
-func (c *fakeCache) logits(i int) []float32 { return c.out[i] }
+func (c *fakeCache) logits(i, k int) []float32 { return c.out[i][k] }
 
 func (c *fakeCache) copy(to, from llama.SeqId) {
 	c.copies++
@@ -106,11 +117,21 @@ func newFake(t *testing.T, slots int) (*scheduler, *fakeCache) {
 	const room = 1024
 	n := roundUp(slots, fakeColumns)
 	c := &fakeCache{t: t, streams: make([][]llama.Token, n), room: room}
-	s := &scheduler{cache: c, text: fakeText{}, slots: slots, room: room, sharing: true, columns: fakeColumns, count: new(counters)}
+	s := &scheduler{cache: c, outputs: fakeOutputs, slots: slots, room: room, sharing: true, columns: fakeColumns, count: new(counters)}
 	for i := range n {
 		s.streams = append(s.streams, &stream{id: llama.SeqId(i)})
 	}
 	return s, c
+}
+
+// fakeBorder finds the last paragraph of a prompt: what follows the last token 1.
+func fakeBorder(prompt []llama.Token) int {
+	for i := len(prompt) - 1; i > 0; i-- {
+		if prompt[i] == 1 {
+			return i
+		}
+	}
+	return 0
 }
 
 func newFakeJob(prompt []llama.Token, most int, seed uint64) *job {
@@ -118,16 +139,16 @@ func newFakeJob(prompt []llama.Token, most int, seed uint64) *job {
 	if seed != 0 {
 		sampling.Temperature = 1
 	}
-	return &job{ctx: context.Background(), prompt: prompt, max: most, sampler: newSampler(sampling, seed),
-		reply: newReply(nil), done: make(chan outcome, 1)}
+	return newJob(context.Background(), prompt, len(prompt), fakeBorder(prompt), newTestWriter(fakeText{}, prompt, most, sampling, seed))
 }
 
-// want computes a job's reply the plain way.
-func (j *job) want(seed uint64) backend.Generation {
-	tokens := slices.Clone(j.prompt)
-	s := newSampler(j.sampler.Sampling, seed)
-	g := backend.Generation{Stop: backend.StopLength, PromptTokens: len(j.prompt)}
-	for g.OutputTokens < j.max {
+// wantReply computes a job's reply the plain way.
+func wantReply(j *job, seed uint64) backend.Generation {
+	w := j.task.(*writer)
+	tokens := slices.Clone(j.tokens[:j.prompt])
+	s := newSampler(w.sampler.Sampling, seed)
+	g := backend.Generation{Stop: backend.StopLength, PromptTokens: j.prompt}
+	for g.OutputTokens < w.max {
 		t := s.choose(fakeLogits(tokens))
 		if t == 0 {
 			g.Stop = backend.StopEnd
@@ -168,7 +189,8 @@ func TestSchedulerRandom(t *testing.T) {
 			for len(all) < 40 && rng.IntN(3) > 0 {
 				prompt := slices.Concat(stems[rng.IntN(len(stems))], tokens(rng, rng.IntN(3)*rng.IntN(150)))
 				if len(all) > 0 && rng.IntN(4) == 0 {
-					prompt = all[rng.IntN(len(all))].prompt
+					other := all[rng.IntN(len(all))]
+					prompt = slices.Clone(other.tokens[:other.prompt])
 				}
 				a := asked{seed: rng.Uint64N(5)}
 				a.job = newFakeJob(prompt, 1+rng.IntN(60), a.seed)
@@ -186,17 +208,17 @@ func TestSchedulerRandom(t *testing.T) {
 			s.turn()
 		}
 		for i, a := range all {
-			o := <-a.done
+			o := <-a.task.(*writer).done
 			if o.err != nil {
 				if o.err != a.ctx.Err() {
 					t.Fatalf("seed %d: job %d: %v", seed, i, o.err)
 				}
-			} else if want := a.want(a.seed); *o.g != want {
+			} else if want := wantReply(a.job, a.seed); *o.g != want {
 				t.Fatalf("seed %d: job %d gave %+v, want %+v", seed, i, *o.g, want)
 			}
 		}
 		for _, st := range s.streams {
-			if !slices.Equal(c.streams[st.id], st.tokens) {
+			if !slices.Equal(c.streams[st.id], st.prompt) {
 				t.Fatalf("seed %d: stream %d holds other tokens than the scheduler thinks", seed, st.id)
 			}
 		}
@@ -213,11 +235,11 @@ func run(t *testing.T, s *scheduler, jobs ...*job) {
 		}
 	}
 	for i, j := range jobs {
-		o := <-j.done
+		o := <-j.task.(*writer).done
 		if o.err != nil {
 			t.Fatalf("job %d: %v", i, o.err)
 		}
-		if want := j.want(0); *o.g != want {
+		if want := wantReply(j, 0); *o.g != want {
 			t.Errorf("job %d gave %+v, want %+v", i, *o.g, want)
 		}
 	}
@@ -226,6 +248,7 @@ func run(t *testing.T, s *scheduler, jobs ...*job) {
 func TestSharedPrefixIsComputedOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	stem := tokens(rng, 400)
+	stem[390] = 1 // its last paragraph begins here
 
 	check := func(what string, s *scheduler, prompts [][]llama.Token, want int64) {
 		t.Helper()
@@ -239,25 +262,31 @@ func TestSharedPrefixIsComputedOnce(t *testing.T) {
 			t.Errorf("%s: computed %d tokens of prompts, want %d", what, got, want)
 		}
 	}
+	made := 0
 	several := func(n, tail int) (list [][]llama.Token) {
 		for range n {
-			list = append(list, slices.Concat(stem, tokens(rng, tail)))
+			own := tokens(rng, tail)
+			for i := range own {
+				own[i] = max(own[i], 2) // no new paragraph
+			}
+			made++
+			own[0] = llama.Token(1 + made) // no two begin alike
+			list = append(list, slices.Concat(stem, own))
 		}
 		return list
 	}
 
 	s, _ := newFake(t, 16)
 	first := several(24, 40)
-	// 384 of the 400 are whole blocks; 56 are left to each of the 24.
-	check("24 prompts with a common beginning", s, first, 384+24*56)
-	check("the last of them again", s, first[23:], 0)
-	check("more like them", s, several(5, 10), 5*26)
+	check("24 prompts with a common beginning", s, first, 400+24*40)
+	check("the last of them again", s, first[23:], 1)
+	check("more like them", s, several(5, 10), 5*10)
 
 	s, _ = newFake(t, 16)
-	check("10 draws of one prompt", s, slices.Repeat(first[:1], 10), 440)
+	check("10 draws of one prompt", s, slices.Repeat(first[:1], 10), 440+9)
 
 	s, _ = newFake(t, 2)
-	check("more prompts than streams", s, first, 384+24*56)
+	check("more prompts than streams", s, first, 400+24*40)
 
 	s, c := newFake(t, 4)
 	s.sharing, c.uncut = false, true
@@ -286,10 +315,10 @@ func TestNobodyStarves(t *testing.T) {
 	other := newFakeJob(tokens(rng, 70), 3, 0)
 	s.waiting = append(s.waiting, long)
 	s.turn()
-	for i := 0; len(long.done) == 0 || len(other.done) == 0; i++ {
+	for i := 0; len(long.task.(*writer).done) == 0 || len(other.task.(*writer).done) == 0; i++ {
 		if i > 20_000 {
 			t.Fatalf("after %d turns the long answer has %d tokens, and the other job was passed over %d times",
-				i, long.count, other.passed)
+				i, long.task.(*writer).count, other.passed)
 		}
 		if i == 50 {
 			s.waiting = append(s.waiting, other)
@@ -312,7 +341,7 @@ func TestComputeFails(t *testing.T) {
 		t.Error("there is work left after all of it failed")
 	}
 	for _, j := range jobs {
-		if o := <-j.done; o.err == nil || o.err.Error() != "no memory" {
+		if o := <-j.task.(*writer).done; o.err == nil || o.err.Error() != "no memory" {
 			t.Errorf("got %v, want the error of the pass", o.err)
 		}
 	}

@@ -1,6 +1,11 @@
 package llama
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
+)
 
 // Stats counts what an engine has done since it was opened.
 type Stats struct {
@@ -9,10 +14,15 @@ type Stats struct {
 	PromptComputed int64 // of them that were computed; the rest were shared
 	OutputTokens   int64 // generated
 
+	TrieNodes int64 // distinct beginnings of prompts: the least that could be computed; only with Options.Trie
+
 	Steps         int64 // passes that lengthened replies
 	StepSequences int64 // replies lengthened, over all steps
 	StepWork      int64 // replies that could have been, had all prompts been ready: at most the slots
 	Fillers       int64 // tokens computed only to keep others company
+
+	Busy      time.Duration // there was something to write or to score
+	Computing time.Duration // of that, in llama.cpp
 
 	Texts      int64 // embedded, and pairs judged
 	TextTokens int64 // in those
@@ -27,12 +37,54 @@ func (s Stats) Packing() float64 {
 	return float64(s.StepSequences) / float64(s.StepWork)
 }
 
+// PrefixEfficiency is how many tokens of prompts were computed for each that had to be: 1 is perfect, and 0
+// means that it was not counted.
+func (s Stats) PrefixEfficiency() float64 {
+	if s.TrieNodes == 0 {
+		return 0
+	}
+	return float64(s.PromptComputed) / float64(s.TrieNodes)
+}
+
+// Idle is the share of the time with work to do in which nothing was being computed.
+func (s Stats) Idle() float64 {
+	if s.Busy == 0 {
+		return 0
+	}
+	return 1 - float64(s.Computing)/float64(s.Busy)
+}
+
+// A trie counts the distinct beginnings of prompts, by their hashes.
+type trie struct {
+	on    bool
+	seen  map[uint64]struct{}
+	nodes atomic.Int64
+}
+
+func (t *trie) add(prompt []llama.Token) {
+	if !t.on {
+		return
+	}
+	if t.seen == nil {
+		t.seen = map[uint64]struct{}{}
+	}
+	h := uint64(1)
+	for _, token := range prompt {
+		h = (h ^ uint64(uint32(token))) * 0x9e3779b97f4a7c15
+		h ^= h >> 32
+		t.seen[h] = struct{}{}
+	}
+	t.nodes.Store(int64(len(t.seen)))
+}
+
 // counters are the Stats as they are counted: by the engine's owner, always before the caller whose work
 // is counted gets its answer.
 type counters struct {
 	requests, promptTokens, promptComputed, outputTokens atomic.Int64
 	steps, stepSequences, stepWork, fillers              atomic.Int64
 	texts, textTokens                                    atomic.Int64
+	busy, computing                                      atomic.Int64 // nanoseconds
+	trie                                                 trie
 }
 
 func (c *counters) stats() Stats {
@@ -41,10 +93,13 @@ func (c *counters) stats() Stats {
 		PromptTokens:   c.promptTokens.Load(),
 		PromptComputed: c.promptComputed.Load(),
 		OutputTokens:   c.outputTokens.Load(),
+		TrieNodes:      c.trie.nodes.Load(),
 		Steps:          c.steps.Load(),
 		StepSequences:  c.stepSequences.Load(),
 		StepWork:       c.stepWork.Load(),
 		Fillers:        c.fillers.Load(),
+		Busy:           time.Duration(c.busy.Load()),
+		Computing:      time.Duration(c.computing.Load()),
 		Texts:          c.texts.Load(),
 		TextTokens:     c.textTokens.Load(),
 	}

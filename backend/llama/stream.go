@@ -2,94 +2,58 @@ package llama
 
 import "github.com/hybridgroup/yzma/pkg/llama"
 
-// block is the length of the pieces that prompts are computed in. A piece ends at every multiple of it,
-// whatever part of the prompt was there already, and a shared prefix ends at one. It is as short as
-// it can be without costing speed: attention is computed in tiles of 64 tokens.
-const block = 64
-
 // A stream is a place for one sequence in the cache.
 type stream struct {
 	id     llama.SeqId
 	job    *job          // what it is working on; nil when it is idle
-	tokens []llama.Token // of a prompt, whose keys and values are in the cache, computed in pieces
-	logits []float32     // for the token after tokens, where tokens are a whole prompt; else nil
-	extra  int           // tokens of the reply behind them
+	prompt []llama.Token // of that job, or of an earlier one as far as the stream holds it; in the tree
+	have   int           // tokens whose keys and values are in the cache: those of prompt, then of a reply
+	tile   int           // tokens of prompt that are computed in tiles: see job
 	used   int           // the turn in which it was last useful
 }
 
-// length is how many tokens the cache holds for the stream.
-func (s *stream) length() int { return len(s.tokens) + s.extra }
-
-// prompting reports whether a part of the prompt is still to be computed.
-func (s *stream) prompting() bool { return s.job != nil && len(s.tokens) < len(s.job.prompt) }
-
-// common returns how many tokens two prompts start with alike.
-func common(a, b []llama.Token) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
-}
-
-// shared returns how many of a prompt's tokens can be taken from another that starts like it: whole
-// blocks, and never the prompt's last token, from which the reply follows.
-func shared(prompt, other []llama.Token) int {
-	return min(common(prompt, other), len(prompt)-1) / block * block
-}
-
-// offers returns how many of a prompt's tokens the stream can give now: all, when it has come to the end
-// of the very same prompt and knows what follows.
-func (s *stream) offers(prompt []llama.Token) int {
-	if s.logits != nil && len(s.tokens) == len(prompt) && common(s.tokens, prompt) == len(prompt) {
-		return len(prompt)
-	}
-	return shared(prompt, s.tokens)
-}
-
-// promises returns how many of a prompt's tokens the stream will be able to give once the prompt that it
-// is computing is done.
-func (s *stream) promises(prompt []llama.Token) int {
-	if !s.prompting() {
+// left is how many tokens the stream's job has that are not computed yet.
+func (s *stream) left() int {
+	if s.job == nil {
 		return 0
 	}
-	if n := common(s.job.prompt, prompt); n == len(prompt) && n == len(s.job.prompt) {
+	return len(s.job.tokens) - s.have
+}
+
+// prompting reports whether there is more to compute than the last token of a reply.
+func (s *stream) prompting() bool { return s.left() > 1 }
+
+// tiling reports whether what comes next is computed in tiles.
+func (s *stream) tiling() bool { return s.job != nil && s.have < s.job.tile }
+
+// writing reports whether the last token of a reply is to be computed, from which the next follows.
+func (s *stream) writing() bool { return s.left() == 1 }
+
+// block is the number of queries for which llama.cpp computes attention together, in a tile.
+const block = 64
+
+// shares returns how many of n tokens that the stream has in common with another prompt can be taken for it:
+// those that both compute in the same way.
+func (s *stream) shares(n, tile int) int {
+	if s.tile == tile && n >= tile {
 		return n
 	}
-	return shared(prompt, s.job.prompt)
+	return min(n, s.tile, tile) / block * block
 }
 
-// A match says what a waiting job can take from the streams.
-type match struct {
-	from *stream // that holds the longest useful prefix; nil if none does
-	n    int     // tokens of it
-	soon bool    // a longer one is being computed: better to wait
-}
+// tail is how much of an idle stream's prompt may be given up for a job that takes the rest of it, rather
+// than copy the rest to another stream.
+const tail = 128
 
-// find looks for the longest prefix of a prompt in the streams.
-func find(streams []*stream, prompt []llama.Token) match {
-	var m match
-	promised := 0
-	for _, s := range streams {
-		if n := s.offers(prompt); n > m.n {
-			m.from, m.n = s, n
-		}
-		promised = max(promised, s.promises(prompt))
-	}
-	m.soon = promised > m.n
-	return m
-}
-
-// place chooses the idle stream to put a job on: one that holds exactly what the job is to take, so that
-// nothing is lost and nothing copied, else the one that was useful longest ago. It returns nil if all are busy.
+// place chooses the idle stream to put a job on: that which holds what the job is to take and hardly more,
+// so that nothing is copied and little lost, else the one that was useful longest ago. It returns nil if all
+// are busy.
 func (m match) place(streams []*stream) *stream {
 	var oldest *stream
 	for _, s := range streams {
 		switch {
 		case s.job != nil:
-		case s == m.from && m.n == len(s.tokens):
+		case s == m.from && s.have-m.n <= tail:
 			return s
 		case oldest == nil || s.used < oldest.used:
 			oldest = s

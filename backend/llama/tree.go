@@ -1,0 +1,112 @@
+package llama
+
+import (
+	"slices"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
+)
+
+// A tree is a radix tree over the prompts that streams hold or are computing: what two of them begin with
+// stands in it once. Finding the longest beginning of a prompt that is at hand takes as long as that is.
+type tree struct{ root node }
+
+// A node is a run of tokens that all prompts below it have in common.
+type node struct {
+	label   []llama.Token // follows the labels of the nodes above
+	next    map[llama.Token]*node
+	streams []*stream // whose prompts reach the end of label
+}
+
+// A match says what a waiting job can take from the streams.
+type match struct {
+	from *stream // that holds the longest useful prefix; nil if none does
+	n    int     // tokens of it
+	soon bool    // a longer one is being computed: better to wait
+}
+
+// common returns how many tokens a and b start with alike.
+func common(a, b []llama.Token) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// add puts in the prompt of a stream.
+func (t *tree) add(s *stream) {
+	at, rest := &t.root, s.prompt
+	for len(rest) > 0 {
+		below := at.next[rest[0]]
+		if below == nil {
+			below = &node{label: rest}
+			at.put(below)
+		}
+		n := common(rest, below.label)
+		if n < len(below.label) {
+			below.split(n)
+		}
+		below.streams = append(below.streams, s)
+		at, rest = below, rest[n:]
+	}
+}
+
+func (n *node) put(below *node) {
+	if n.next == nil {
+		n.next = map[llama.Token]*node{}
+	}
+	n.next[below.label[0]] = below
+}
+
+// split has a node end after k tokens of its label, and puts the rest below it.
+func (n *node) split(k int) {
+	rest := &node{label: n.label[k:], next: n.next, streams: slices.Clone(n.streams)}
+	n.label, n.next = n.label[:k:k], nil
+	n.put(rest)
+}
+
+// remove takes out the prompt of a stream, and what no other one has.
+func (t *tree) remove(s *stream) {
+	at, rest := &t.root, s.prompt
+	for len(rest) > 0 {
+		below := at.next[rest[0]]
+		i := slices.Index(below.streams, s)
+		below.streams = slices.Delete(below.streams, i, i+1)
+		if len(below.streams) == 0 {
+			delete(at.next, rest[0])
+			return
+		}
+		at, rest = below, rest[len(below.label):]
+	}
+}
+
+// find looks for the longest beginning of prompt that can be taken from a stream, and tells whether one that
+// is longer is being computed. The first tile tokens of the prompt are computed in tiles.
+func (t *tree) find(prompt []llama.Token, tile int) match {
+	var m match
+	depth, promised := 0, 0
+	for at := &t.root; depth < len(prompt); {
+		below := at.next[prompt[depth]]
+		if below == nil {
+			break
+		}
+		n := common(prompt[depth:], below.label)
+		depth += n
+		for _, s := range below.streams {
+			if have := s.shares(min(s.have, depth), tile); have > m.n {
+				m.from, m.n = s, have
+			}
+			if s.have < len(s.prompt) {
+				promised = max(promised, s.shares(depth, tile))
+			}
+		}
+		if n < len(below.label) {
+			break
+		}
+		at = below
+	}
+	m.soon = promised > m.n
+	return m
+}
