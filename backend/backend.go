@@ -120,7 +120,7 @@ type Sampling struct {
 // token.
 type GenerateRequest struct {
 	Messages  []Message       `json:"messages"`
-	Schema    json.RawMessage `json:"schema,omitempty"` // a JSON Schema that the reply must satisfy; needs CanConstrain
+	Schema    json.RawMessage `json:"schema,omitempty"` // a JSON Schema that a reply which was not cut satisfies; needs CanConstrain
 	MaxTokens int             `json:"max_tokens"`       // at most this many tokens of reply; must be positive
 	Stop      []string        `json:"stop,omitempty"`   // the reply ends before the first of these
 	Sampling  Sampling        `json:"sampling"`

@@ -41,9 +41,6 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
-	if req.Schema != nil {
-		return nil, backend.Unsupported(e.info, backend.CanConstrain)
-	}
 	w := &writer{
 		text:    e.model.vocab,
 		sampler: newSampler(req.Sampling, req.DrawSeed()),
@@ -52,6 +49,12 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 		once:    req.Once,
 		all:     &e.model.count,
 		done:    make(chan written, 1),
+	}
+	if req.Schema != nil {
+		var err error
+		if w.holds, err = e.constraint(ctx, req.Schema); err != nil {
+			return nil, err
+		}
 	}
 	j, err := e.newWriting(ctx, req, w)
 	if err != nil {
@@ -65,6 +68,16 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 		return nil, err
 	}
 	return o.g, o.err
+}
+
+// constraint returns what holds a reply to a schema.
+func (e *Engine) constraint(ctx context.Context, schema []byte) (*constraint, error) {
+	leave, err := e.enter(ctx) // the vocabulary is read once
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return e.model.constrainer.constraint(schema)
 }
 
 // newWriting renders a request and cuts it into tokens.

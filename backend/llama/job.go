@@ -1,7 +1,9 @@
 package llama
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
@@ -54,9 +56,11 @@ type writer struct {
 	max     int // tokens of reply
 	once    bool
 	count   int // tokens of reply
+	holds   *constraint // to a schema; nil without one
 	all     *counters
 
 	stop backend.StopReason // "" while it is being written
+	err  error              // why it cannot go on
 	done chan written       // takes one
 }
 
@@ -65,30 +69,74 @@ type written struct {
 	err error
 }
 
-// next chooses the next token of the reply.
+// next chooses the next token of the reply, and with it those that a schema leaves no choice about.
 func (w *writer) next(logits []float32) []llama.Token {
-	token := w.sampler.choose(logits)
+	token, ok := w.choose(logits)
+	if !ok {
+		w.err = errors.New("the model's vocabulary cannot spell what the schema wants next")
+		return nil
+	}
+	if w.append(token); w.holds == nil || w.stop != "" {
+		return w.unless(token)
+	}
+	more := []llama.Token{token}
+	for _, token := range w.holds.forced() {
+		w.holds.accept(token)
+		more = append(more, token)
+		if w.append(token); w.stop != "" {
+			break
+		}
+	}
+	if w.stop == "" && w.holds.ended() {
+		w.stop = backend.StopEnd
+	}
+	return w.unless(more...)
+}
+
+// choose picks a token. Most tokens that a model likes best fit the schema, so the vocabulary is gone through
+// only when one does not.
+func (w *writer) choose(logits []float32) (token llama.Token, ok bool) {
+	token = w.sampler.choose(logits)
+	if w.holds == nil {
+		return token, true
+	}
+	if !w.holds.allows(token) {
+		if !w.holds.mask(logits) {
+			return 0, false
+		}
+		token = w.sampler.choose(logits)
+	}
+	return token, w.holds.accept(token)
+}
+
+// append adds a token to the reply and sets stop if that is its end.
+func (w *writer) append(token llama.Token) {
 	if w.text.ends(token) {
 		w.stop = backend.StopEnd
-		return nil
+		return
 	}
 	w.count++
 	switch {
 	case w.reply.add(w.text.piece(token)):
 		w.stop = backend.StopEnd
-	case w.count == w.max:
+	case w.count == w.max && (w.holds == nil || !w.holds.ended()):
 		w.stop = backend.StopLength
 	case w.once && backend.Repeats(w.reply.text):
 		w.stop = backend.StopRepeat
-	default:
-		return []llama.Token{token}
 	}
-	return nil
+}
+
+// unless returns tokens to go on with, none when the reply has ended.
+func (w *writer) unless(tokens ...llama.Token) []llama.Token {
+	if w.stop != "" {
+		return nil
+	}
+	return tokens
 }
 
 func (w *writer) end(err error) {
 	w.all.outputTokens.Add(int64(w.count))
-	if err != nil {
+	if err = cmp.Or(err, w.err); err != nil {
 		w.done <- written{err: err}
 		return
 	}

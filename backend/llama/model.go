@@ -10,16 +10,17 @@ import (
 
 // A model is what llama.cpp has loaded: weights, vocabulary, and a context to write, to embed, or both.
 type model struct {
-	handle  llama.Model
-	vocab   *vocab
-	chat    *chat
-	writer  *scheduler // nil if the model cannot write
-	kv      *kv        // of writer
-	reader  *reader    // nil if the model neither embeds nor judges pairs
-	judge   string     // the template of a pair; "" if it has none
-	flash   bool       // flash attention is in use
-	threads int        // at most
-	count   counters
+	handle      llama.Model
+	vocab       *vocab
+	constrainer *constrainer
+	chat        *chat
+	writer      *scheduler // nil if the model cannot write
+	kv          *kv        // of writer
+	reader      *reader    // nil if the model neither embeds nor judges pairs
+	judge       string     // the template of a pair; "" if it has none
+	flash       bool       // flash attention is in use
+	threads     int        // at most
+	count       counters
 }
 
 // load loads a model as planned. On an error nothing is left behind.
@@ -49,6 +50,7 @@ func (m *model) prepare(p *plan) error {
 	if m.vocab.size == 0 {
 		return errors.New("the model has no vocabulary: fetch the whole model")
 	}
+	m.constrainer = newConstrainer(m.vocab, m.vocab.size)
 	m.threads = p.Threads
 	if m.threads == 0 {
 		m.threads = physicalCores()
@@ -166,7 +168,7 @@ func (m *model) attention() string {
 func (m *model) ops() backend.Ops {
 	var ops backend.Ops
 	if m.writer != nil {
-		ops |= backend.CanGenerate | backend.CanScore
+		ops |= backend.CanGenerate | backend.CanScore | backend.CanConstrain
 	}
 	switch {
 	case m.reader == nil:
