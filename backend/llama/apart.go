@@ -2,32 +2,35 @@ package llama
 
 import "slices"
 
-// maxCompared bounds the pairs of schemas that are looked at to tell whether they exclude each other.
-const maxCompared = 10_000
+// maxCompared bounds the pairs of schemas and values that are looked at to tell whether schemas exclude each
+// other.
+const maxCompared = 100_000
 
 // checkApart refuses the alternatives of a oneOf if a value may satisfy two of them.
 func (c *compiler) checkApart(at string, schemas []document) {
-	a := &apart{compiler: c, left: maxCompared}
+	a := &apart{c}
 	for i := range schemas {
 		for j := range i {
-			if !a.schemas(schemas[j], schemas[i], 0) {
+			if a.schemas(schemas[j], schemas[i], 0) {
+				continue
+			}
+			if c.compared > maxCompared {
+				c.fail(at, "there are too many alternatives to tell whether they exclude each other: use anyOf")
+			} else {
 				c.fail(at, "a value may satisfy both %d and %d: give them different types, or a required property "+
 					"with different values, or use anyOf", j, i)
-				return
 			}
+			return
 		}
 	}
 }
 
 // apart tells whether no value satisfies two schemas. In doubt, it says that one may.
-type apart struct {
-	*compiler
-	left int
-}
+type apart struct{ *compiler }
 
 func (a *apart) schemas(x, y document, depth int) bool {
-	a.left--
-	if depth > maxNesting || a.left < 0 {
+	a.compared++
+	if depth > maxNesting || a.compared > maxCompared {
 		return false
 	}
 	if x.kind == 'f' || y.kind == 'f' {
@@ -44,7 +47,10 @@ func (a *apart) schemas(x, y document, depth int) bool {
 	switch {
 	case xListed && yListed:
 		return !slices.ContainsFunc(xs, func(v document) bool {
-			return slices.ContainsFunc(ys, func(w document) bool { return mayBeEqual(v, w) })
+			return slices.ContainsFunc(ys, func(w document) bool {
+				a.compared++
+				return a.compared > maxCompared || mayBeEqual(v, w)
+			})
 		})
 	case xListed:
 		return !slices.ContainsFunc(xs, func(v document) bool { return allows(y, v) })

@@ -126,7 +126,7 @@ func (c *constraint) mask(logits []float32) bool {
 		c.grammar.masks++
 	}
 	refused := float32(math.Inf(-1))
-	any := false
+	left := false
 	for i := 0; i < len(logits); i += 64 {
 		chunk := logits[i:min(i+64, len(logits))]
 		bits := uint64(0)
@@ -139,14 +139,14 @@ func (c *constraint) mask(logits []float32) bool {
 			}
 			continue
 		}
-		any = true
+		left = true
 		for j := range chunk {
 			if bits>>j&1 == 0 {
 				chunk[j] = refused
 			}
 		}
 	}
-	return any
+	return left
 }
 
 // ended reports whether the reply is complete and nothing may follow.

@@ -43,14 +43,14 @@ func newTestConstraint(t testing.TB, text speller, size int, schema string) *con
 // choices returns the tokens that a mask leaves.
 func choices(c *constraint, size int) []llama.Token {
 	logits := make([]float32, size)
-	any := c.mask(logits)
+	some := c.mask(logits)
 	var left []llama.Token
 	for i, l := range logits {
 		if !math.IsInf(float64(l), -1) {
 			left = append(left, llama.Token(i))
 		}
 	}
-	if any != (len(left) > 0) {
+	if some != (len(left) > 0) {
 		panic("mask says that it left tokens when it left none, or the other way round")
 	}
 	return left

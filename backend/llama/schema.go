@@ -67,6 +67,8 @@ type compiler struct {
 	places map[string]int32 // rules by where their schema stands
 	names  map[string]int32 // rules that do not stand in the schema
 	err    error            // the first
+
+	compared int // see apart
 }
 
 // compileSchema turns a JSON Schema into a grammar. Its errors wrap [backend.ErrInvalid].

@@ -288,6 +288,43 @@ func TestRefusedSchemas(t *testing.T) {
 	check(`{"pattern":"((a{100}){100}){100}"}`, `#/pattern`)
 }
 
+// Schemas that would cost without bound are refused, or held to less than they permit.
+func TestHugeSchemas(t *testing.T) {
+	list := func(n, step, first int) string {
+		var items []string
+		for i := range n {
+			items = append(items, fmt.Sprint(first+i*step))
+		}
+		return strings.Join(items, ",")
+	}
+	refuses := func(schema, want string) {
+		t.Helper()
+		if _, err := compileSchema([]byte(schema)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.100s: error %v, want one with %q", schema, err, want)
+		}
+	}
+	refuses(`{"oneOf":[{"enum":[`+list(15_000, 2, 0)+`]},{"enum":[`+list(15_000, 2, 1)+`]}]}`, "too many alternatives")
+	refuses(`{"items":{"prefixItems":[`+strings.Repeat(`{"type":"number","maximum":1.5},`, 2000)+`{}]}}`, "too many states")
+
+	long := mustCompile(t, `{"enum":[`+list(20_000, 1, 0)+`]}`)
+	if !takes(long, "19999") || takes(long, "20000") {
+		t.Error("a long list is not kept to")
+	}
+	alike := mustCompile(t, `{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"},"maxItems":7},{"items":{"$ref":"#"},"maxItems":8}]}`)
+	at := alike.begin
+	for range maxDepth - 10 {
+		if at = alike.step(at, '['); len(at.at) > maxPositions {
+			t.Fatalf("%d ways to read a text are followed", len(at.at))
+		}
+	}
+	for range maxDepth - 10 {
+		at = alike.step(at, ']')
+	}
+	if at == alike.dead || !at.done {
+		t.Error("a text that can be read in many ways came to no end")
+	}
+}
+
 // The grammar of limits agrees with arithmetic on every number of a few digits.
 func TestLimitsAgreeWithArithmetic(t *testing.T) {
 	var numbers []string
