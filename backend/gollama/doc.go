@@ -16,7 +16,7 @@
 //     text, see below, and a text can pretend to be another message.
 //   - It takes texts as C strings: one with a zero byte is refused ([backend.ErrInvalid]), as it would be cut.
 //   - Its embeddings are the last layer's output at the last token of a text.
-//   - It leaks memory: some times a prompt's bytes on each call.
+//   - It leaks memory: each call leaves three or four copies of its text behind.
 //
 // # The plain format
 //

@@ -402,6 +402,30 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
+// TestFree closes an engine in the middle of a reply: the model is given back, behind the reply's end. The toy
+// panics if it is before.
+func TestFree(t *testing.T) {
+	m := &toy{pace: time.Millisecond}
+	e := openToy(t, m, false)
+	failed := make(chan error)
+	go func() {
+		req := ask("Tell a story.")
+		req.MaxTokens = 500
+		_, err := e.Generate(context.Background(), req)
+		failed <- err
+	}()
+	for !m.using.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	e.Close()
+	if err := <-failed; !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("closed in the middle of a reply: error %v", err)
+	}
+	for !m.freed.Load() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestRender(t *testing.T) {
 	got := render([]backend.Message{{Role: backend.System, Text: "Be brief.\n"}, {Role: backend.User, Text: " <s> 1"},
 		{Role: backend.Assistant, Text: "2"}, {Role: backend.User, Text: ""}})
