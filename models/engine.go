@@ -21,7 +21,7 @@ type Engine struct {
 	Version   string    `json:"version"`          // llama.cpp's: "v0.4.0"; "" where the folder does not say
 	Platform  string    `json:"platform"`         // as in the name of its package: "linux-x64", "win-x64-cuda"
 	Source    string    `json:"source,omitempty"` // the package it came in: "@node-llama-cpp/linux-x64@3.21.1"
-	SHA512    string    `json:"sha512,omitempty"` // of the package's archive, in hex; "" for one installed from a folder
+	SHA512    string    `json:"sha512,omitempty"` // of the package's archive, in hex, or of both with a + between; "" for one installed from a folder
 	Installed time.Time `json:"installed"`
 
 	Dir string `json:"-"` // where the libraries are
@@ -73,7 +73,8 @@ func readEngine(dir string) (*Engine, error) {
 }
 
 // FindEngine returns the engine to use: the folder that $ASSAY_LLAMA_LIB names, else one of the home
-// folder for this machine's platform: one for a GPU before others, the newest before older ones. Its error says how to get one.
+// folder for this machine's platform: the one that [FetchEngine] was last asked for, one for a GPU before others, the
+// newest before older ones. Its error says how to get one.
 func FindEngine(home string) (*Engine, error) {
 	if dir := os.Getenv("ASSAY_LLAMA_LIB"); dir != "" {
 		e, err := engineAt(dir)
@@ -89,12 +90,13 @@ func FindEngine(home string) (*Engine, error) {
 	platform := platformName(runtime.GOOS, runtime.GOARCH)
 	var best *Engine
 	var others []string
+	chosen := chosenEngine(home)
 	for i := range list {
 		e := &list[i]
 		switch {
 		case e.Platform != platform && !strings.HasPrefix(e.Platform, platform+"-"), e.Version != EngineVersion:
 			others = append(others, e.Name)
-		case best == nil || e.preferredTo(best, platform):
+		case best == nil || e.Name == chosen || best.Name != chosen && e.preferredTo(best, platform):
 			best = e
 		}
 	}
@@ -103,8 +105,8 @@ func FindEngine(home string) (*Engine, error) {
 		if others != nil {
 			have = " (there is " + strings.Join(others, ", ") + ", which does not fit)"
 		}
-		return nil, fmt.Errorf("no llama.cpp %s libraries for %s in %s%s: run scripts/setup.sh, or install a package of them with: "+
-			"assay models engine --install FILE.tgz, or set ASSAY_LLAMA_LIB to a folder that holds %s",
+		return nil, fmt.Errorf("no llama.cpp %s libraries for %s in %s%s: run scripts/setup.sh, or fetch a package of them with: "+
+			"assay models engine --gpu none|cuda|vulkan, or set ASSAY_LLAMA_LIB to a folder that holds %s",
 			EngineVersion, platform, filepath.Join(home, "engines"), have, libraryName(runtime.GOOS, "llama"))
 	}
 	return best, checkLibraries(best.Dir)

@@ -35,17 +35,30 @@ type Record struct {
 	Size     int64     `json:"size"`   // bytes
 	Source   string    `json:"source,omitempty"`
 	Licence  string    `json:"licence,omitempty"`
-	Note     string    `json:"note,omitempty"`  // what was assumed or done on the way
-	Tuned    string    `json:"tuned,omitempty"` // the digest of the model that this one was requantised from
+	Note     string    `json:"note,omitempty"`     // what was assumed or done on the way
+	Tuned    string    `json:"tuned,omitempty"`    // the digest of the model that this one was requantised from
+	Measured []Speed   `json:"measured,omitempty"` // why a tuned model is as it is
 	Imported time.Time `json:"imported"`
+}
+
+// A Speed is what was measured of one file of weights.
+type Speed struct {
+	Weights   string  `json:"weights"`                  // their type: "Q4_0"
+	Size      int64   `json:"size"`                     // bytes
+	Sequences int     `json:"sequences"`                // that were written at once
+	Prompt    float64 `json:"prompt_tokens_per_second"` // read
+	Reply     float64 `json:"reply_tokens_per_second"`  // written, in all sequences together
+	Calls     float64 `json:"calls_per_minute"`         // of an evaluation, which reads more than it writes
 }
 
 // A Model is a model file that can be named.
 type Model struct {
-	Name   string  // of the home folder, or the file's own without .gguf
-	Path   string  // of the file
-	Record *Record // nil for a file that was not imported
-	Err    error   // why the record cannot be read, where there is one
+	Name    string  // of the home folder, or the file's own without .gguf
+	Path    string  // of the file
+	Record  *Record // nil for a file that was not imported
+	Err     error   // why the record cannot be read, where there is one, or the model not be used
+	Store   string  // "ollama" for a model that is Ollama's; "" for others
+	Warning string  // what the user should know before using it
 }
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -87,8 +100,12 @@ func List(home string) ([]Model, error) {
 	return list, nil
 }
 
-// Find resolves a name of the home folder, or the path of a model file. Its error lists what there is.
+// Find resolves a name of the home folder, the path of a model file, or ollama:NAME[:TAG] for a model of Ollama's
+// store, which is used where it lies. Its error lists what there is.
 func Find(home, ref string) (*Model, error) {
+	if name, ok := strings.CutPrefix(ref, ollamaPrefix); ok {
+		return findOllama(name)
+	}
 	if CheckName(ref) == nil {
 		if fi, err := os.Stat(modelPath(home, ref)); err == nil && fi.Mode().IsRegular() {
 			record, err := readRecord(home, ref)

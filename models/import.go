@@ -202,7 +202,8 @@ func copyFile(ctx context.Context, w io.Writer, name string) error {
 	}
 }
 
-// Verify reads a model of the home folder whole and reports whether it is still what was imported.
+// Verify reads a model of the home folder, or of Ollama's store, whole and reports whether it is still what was
+// imported, or what Ollama fetched.
 func Verify(home, name string) error {
 	m, err := Find(home, name)
 	if err != nil {
@@ -219,15 +220,21 @@ func Verify(home, name string) error {
 	if err != nil {
 		return err
 	}
-	if digest != m.Record.Digest {
+	switch {
+	case digest != m.Record.Digest && m.Store == "ollama":
+		return fmt.Errorf("model %s is damaged: its digest is %s and should be %s; run ollama pull again", name, digest, m.Record.Digest)
+	case digest != m.Record.Digest:
 		return fmt.Errorf("model %s has changed since it was imported: its digest is %s and was %s; import it again",
 			name, digest, m.Record.Digest)
 	}
 	return nil
 }
 
-// Remove deletes a model of the home folder and its record.
+// Remove deletes a model of the home folder and its record. What is Ollama's is not touched.
 func Remove(home, name string) error {
+	if name, ok := strings.CutPrefix(name, ollamaPrefix); ok {
+		return fmt.Errorf("%s is Ollama's: remove it with: ollama rm %s", name, name)
+	}
 	if err := CheckName(name); err != nil {
 		return err
 	}

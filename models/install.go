@@ -29,7 +29,10 @@ const (
 // folder that one unpacks to) into the home folder. Only regular files that are shared libraries are
 // taken, and by their last name alone, so that no entry's path matters. The libraries that are opened by name get
 // those names. An engine of the same name is replaced.
-func InstallEngine(ctx context.Context, home, source string) (*Engine, error) {
+//
+// A CUDA package comes with an extension that holds its CUDA library once more, built for CUDA 12. With that as a
+// second source the result is an engine of its own, for the platform linux-x64-cuda12, say.
+func InstallEngine(ctx context.Context, home string, sources ...string) (*Engine, error) {
 	root := filepath.Join(home, "engines")
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, err
@@ -41,17 +44,13 @@ func InstallEngine(ctx context.Context, home, source string) (*Engine, error) {
 	}
 	defer os.RemoveAll(dir) // not there any more once it is renamed
 	u := &unpacker{ctx: ctx, dir: dir, seen: map[string]bool{}}
-	fi, err := os.Stat(source)
-	if err == nil && fi.IsDir() {
-		err = u.folder(source)
-	} else if err == nil {
-		err = u.tarball(source)
+	for _, source := range sources {
+		if err := u.source(source); err != nil {
+			return nil, fmt.Errorf("installing %s: %w", source, err)
+		}
 	}
-	if err == nil {
-		err = u.finish()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("installing %s: %w", source, err)
+	if err := u.finish(); err != nil {
+		return nil, fmt.Errorf("installing %s: %w", strings.Join(sources, " and "), err)
 	}
 	return u.place(root)
 }
@@ -64,6 +63,21 @@ type unpacker struct {
 	seen   map[string]bool // names taken
 	files  int
 	bytes  int64
+
+	packages, sums []string // of the sources
+	fallback       bool     // libraries were replaced by those of an extension
+}
+
+// source takes what one source holds.
+func (u *unpacker) source(name string) error {
+	fi, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if fi.IsDir() {
+		return u.folder(name)
+	}
+	return u.tarball(name)
 }
 
 // tarball unpacks an npm tarball, hashing it as it goes.
@@ -105,7 +119,7 @@ func (u *unpacker) tarball(name string) error {
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return err
 	}
-	u.engine.SHA512 = hex.EncodeToString(h.Sum(nil))
+	u.sums = append(u.sums, hex.EncodeToString(h.Sum(nil)))
 	return nil
 }
 
@@ -156,17 +170,25 @@ func (u *unpacker) take(name string, r io.Reader) error {
 	if strings.TrimPrefix(name, "package/") == "package.json" {
 		return u.readPackage(r)
 	}
-	parent, platform := path.Split(path.Clean(dir))
+	dir, replaces := strings.CutSuffix(path.Clean(dir), "/fallback")
+	parent, platform := path.Split(dir)
 	if path.Base(parent) != "bins" || !library.MatchString(base) || !filepath.IsLocal(base) {
 		return nil
 	}
 	if u.engine.Platform == "" {
 		u.engine.Platform = platform
 	}
-	switch {
+	switch seen := u.seen[strings.ToLower(base)]; {
 	case u.engine.Platform != platform:
 		return fmt.Errorf("it holds libraries of two platforms, %.40q and %.40q", u.engine.Platform, platform)
-	case u.seen[strings.ToLower(base)]:
+	case replaces && (!seen || u.fallback):
+		return errors.New("it is the extension of a package: name that package first, and then this one")
+	case replaces:
+		u.fallback = true
+		if err := os.Remove(filepath.Join(u.dir, base)); err != nil {
+			return err
+		}
+	case seen:
 		return fmt.Errorf("it holds %s twice", base)
 	}
 	u.seen[strings.ToLower(base)] = true
@@ -193,7 +215,7 @@ func (u *unpacker) readPackage(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("its package.json: %v", err)
 	}
-	u.engine.Source = p.Name + "@" + p.Version
+	u.packages = append(u.packages, p.Name+"@"+p.Version)
 	return nil
 }
 
@@ -202,6 +224,10 @@ var platformRE = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+){1,4}$`)
 // finish checks that the engine is whole and gives its libraries the names that they are opened by.
 func (u *unpacker) finish() error {
 	e := &u.engine
+	e.Source, e.SHA512 = strings.Join(u.packages, "+"), strings.Join(u.sums, "+")
+	if u.fallback {
+		e.Platform += "12" // the CUDA that fallbacks are built for
+	}
 	if !platformRE.MatchString(e.Platform) {
 		return errors.New("it holds no bins/PLATFORM folder with llama.cpp's libraries: this is no engine package")
 	}
@@ -211,7 +237,7 @@ func (u *unpacker) finish() error {
 	}
 	if version != EngineVersion {
 		return fmt.Errorf("its libraries are llama.cpp %q and this program is built for %s: fetch the package that "+
-			"scripts/pins.txt names", version, EngineVersion)
+			"assay models engine --gpu installs", version, EngineVersion)
 	}
 	e.Version, e.Name, e.Installed = version, "llama.cpp-"+version+"-"+e.Platform, time.Now().UTC().Truncate(time.Second)
 	entries, err := os.ReadDir(u.dir)

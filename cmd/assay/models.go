@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/ollama"
 	"github.com/assay-eval/assay/models"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -16,16 +17,19 @@ import (
 )
 
 const modelsHelp = `
-Usage: assay models [list]                         the models on this machine
+Usage: assay models [list]                         the models on this machine, Ollama's included
        assay models inspect MODEL                  what a model file says of itself
        assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder
                                                    with a MiniLM-like model in safetensors
        assay models verify [MODEL...]              read models whole and compare their digests
-       assay models tune MODEL --type q4_0|q8_0    requantise a model: a 2-bit file is small, but slow
+       assay models tune MODEL                     requantise a model to what is fastest here, if that
+                                                   is faster by a tenth: it measures
        assay models remove MODEL
-       assay models engine [--install FILE]        the llama.cpp libraries; install an archive of them
+       assay models engine [--gpu KIND]            the llama.cpp libraries: which are used; fetch and
+                                                   use those for a graphics card, or for none
 
-MODEL is a name from the list or a path. Models live in $ASSAY_HOME, or else in your data folder.
+MODEL is a name from the list, the path of a GGUF file, or ollama:NAME[:TAG] for a model that Ollama
+has, which is used where it lies. Models live in $ASSAY_HOME, or else in your data folder.
 `
 
 func modelsCommand(ctx context.Context, s *std, args []string) error {
@@ -47,7 +51,7 @@ func modelsCommand(ctx context.Context, s *std, args []string) error {
 	case "verify":
 		return verifyModels(s, home, args)
 	case "tune":
-		return tuneModel(s, home, args)
+		return tuneModel(ctx, s, home, args)
 	case "remove":
 		return removeModel(s, home, args)
 	case "engine":
@@ -60,6 +64,7 @@ func modelsCommand(ctx context.Context, s *std, args []string) error {
 type modelRow struct {
 	Name    string `json:"name"`
 	Backend string `json:"backend"`
+	Store   string `json:"store,omitempty"` // "ollama" for a file of Ollama's
 	*models.Info
 	Digest string `json:"digest,omitempty"`
 	Source string `json:"source,omitempty"`
@@ -77,17 +82,13 @@ func listModels(ctx context.Context, s *std, home string, args []string) error {
 	if err != nil {
 		return err
 	}
+	theirs, err := models.ListOllama()
+	if err != nil {
+		s.warn("Ollama's store: %v", err)
+	}
 	rows := []modelRow{}
-	for _, m := range list {
-		row := modelRow{Name: m.Name, Backend: "llama"}
-		if m.Record != nil {
-			row.Digest, row.Source = m.Record.Digest, m.Record.Source
-		}
-		if row.Info, err = models.Check(m.Path); err != nil {
-			row.Info, row.Error = &models.Info{Path: m.Path}, err.Error()
-		}
-		row.Template = "" // long, and inspect shows it
-		rows = append(rows, row)
+	for _, m := range append(list, theirs...) {
+		rows = append(rows, newModelRow(m))
 	}
 	if *address != "" {
 		list, err := ollama.Models(ctx, *address)
@@ -118,13 +119,31 @@ func listModels(ctx context.Context, s *std, home string, args []string) error {
 			kind = ""
 		}
 		if r.Error != "" {
-			kind = "damaged"
+			kind = "unusable"
 			s.warn("%s: %s", r.Name, r.Error)
 		}
 		t.AppendRow(table.Row{r.Name, kind, size(r.Size), r.Quantisation, r.Context, r.Backend})
 	}
 	t.Render()
 	return nil
+}
+
+func newModelRow(m models.Model) modelRow {
+	row := modelRow{Name: m.Name, Backend: "llama", Store: m.Store, Info: &models.Info{Path: m.Path}}
+	if m.Record != nil {
+		row.Digest, row.Source = m.Record.Digest, m.Record.Source
+	}
+	info, err := models.Check(m.Path)
+	switch {
+	case m.Store != "" && m.Err != nil:
+		row.Error = m.Err.Error()
+	case err != nil:
+		row.Error = err.Error()
+	default:
+		row.Info = info
+		row.Template = "" // long, and inspect shows it
+	}
+	return row
 }
 
 // modelKind says in a word what a model is for.
@@ -141,6 +160,7 @@ func modelKind(info *models.Info) string {
 
 func inspectModel(s *std, home string, args []string) error {
 	f := s.flags("models inspect", modelsHelp)
+	format := f.String("format", "table", "table or json")
 	if err := parse(f, args, 1, 1); err != nil {
 		return err
 	}
@@ -156,11 +176,56 @@ func inspectModel(s *std, home string, args []string) error {
 	if err != nil {
 		return err
 	}
-	return s.json(struct {
-		*models.Info
-		Digest string         `json:"digest"`
-		Record *models.Record `json:"record,omitempty"`
-	}{info, digest, m.Record})
+	switch *format {
+	case "json":
+		return s.json(struct {
+			*models.Info
+			Digest string         `json:"digest"`
+			Record *models.Record `json:"record,omitempty"`
+		}{info, digest, m.Record})
+	case "table":
+		printModel(s, m, info, digest)
+		return nil
+	}
+	return usagef("unknown format %q: table or json", *format)
+}
+
+// printModel prints what is known of a model, a line each.
+func printModel(s *std, m *models.Model, info *models.Info, digest string) {
+	line := func(name, format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); text != "" && text != "0" {
+			fmt.Fprintf(s.out, "%-12s  %s\n", name, printable(text))
+		}
+	}
+	line("file", "%s, %s", info.Path, size(info.Size))
+	line("digest", "%s", digest)
+	line("kind", "%s", modelKind(info))
+	line("model", "%s", info.Summary())
+	line("calls itself", "%s", info.Name)
+	line("licence", "%s", info.Licence)
+	line("layers", "%d", info.Layers)
+	line("vocabulary", "%d", info.Vocabulary)
+	if info.KVBytes > 0 {
+		line("cache", "%s a token", size(info.KVBytes))
+	}
+	if modelKind(info) == "judge" {
+		template := "none: messages are given as plain paragraphs"
+		if info.Template != "" {
+			template = fmt.Sprintf("%d characters (--format json has it)", len(info.Template))
+		}
+		line("template", "%s", template)
+	}
+	if m.Record != nil {
+		line("source", "%s", m.Record.Source)
+		line("note", "%s", m.Record.Note)
+		line("tuned from", "%s", m.Record.Tuned)
+		if len(m.Record.Measured) > 0 {
+			printSpeeds(s, m.Record.Measured, "")
+		}
+	}
+	if m.Warning != "" {
+		s.warn("%s", m.Warning)
+	}
 }
 
 func importModel(ctx context.Context, s *std, home string, args []string) error {
@@ -225,64 +290,90 @@ func removeModel(s *std, home string, args []string) error {
 	return nil
 }
 
-func tuneModel(s *std, home string, args []string) error {
-	f := s.flags("models tune", modelsHelp)
-	kind := f.String("type", "", "the `TYPE` of the weights: q4_0 (smaller) or q8_0 (closer to the original)")
-	name := f.String("name", "", "the `NAME` of the result (default MODEL-TYPE)")
-	if err := parse(f, args, 1, 1); err != nil {
-		return err
-	}
-	if *kind != "q4_0" && *kind != "q8_0" {
-		return usageError{withHint(fmt.Errorf("unknown type %q", *kind), "--type q4_0 or --type q8_0")}
-	}
-	m, err := models.Find(home, f.Arg(0))
-	if err != nil {
-		return usageError{err}
-	}
-	engine, err := models.FindEngine(home)
-	if err != nil {
-		return err
-	}
-	digest, err := models.Digest(m.Path)
-	if err != nil {
-		return err
-	}
-	rec := models.Record{Name: *name, Source: m.Path, Note: "requantised to " + *kind, Tuned: digest}
-	if m.Record != nil {
-		rec.Source, rec.Licence = m.Record.Source, m.Record.Licence
-	}
-	if rec.Name == "" {
-		rec.Name = m.Name + "-" + *kind
-	}
-	tuned, err := models.Create(home, rec, func(path string, _ *models.Record) error {
-		return llama.Quantize(engine.Dir, m.Path, path, *kind)
-	})
-	if err != nil {
-		return err
-	}
-	s.note("made %s, %s (%s)", tuned.Name, size(tuned.Record.Size), tuned.Record.Digest)
-	return nil
-}
-
 func engineCommand(ctx context.Context, s *std, home string, args []string) error {
 	f := s.flags("models engine", modelsHelp)
-	archive := f.String("install", "", "an archive `FILE` or a folder of llama.cpp "+models.EngineVersion+" libraries")
+	gpu := f.String("gpu", "", "fetch with npm, where needed, and use the libraries for this `KIND`: "+strings.Join(models.GPUKinds(), ", "))
+	archives := f.StringArray("install", nil, "install an archive `FILE` or a folder of llama.cpp "+models.EngineVersion+
+		" libraries; twice for a CUDA package and its extension")
+	format := f.String("format", "table", "table or json")
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	if *archive != "" {
-		e, err := models.InstallEngine(ctx, home, *archive)
-		if err != nil {
-			return err
-		}
-		s.note("installed %s", e.Name)
-		return nil
+	switch {
+	case *gpu != "" && len(*archives) > 0:
+		return usagef("--gpu fetches what --install has already: give one of them")
+	case *format != "table" && *format != "json":
+		return usagef("unknown format %q: table or json", *format)
+	case *gpu != "":
+		return fetchEngine(ctx, s, home, *gpu)
+	case len(*archives) > 0:
+		return installEngine(ctx, s, home, *archives)
 	}
-	e, err := models.FindEngine(home)
+	return showEngine(s, home, *format)
+}
+
+func fetchEngine(ctx context.Context, s *std, home, gpu string) error {
+	if !slices.Contains(models.GPUKinds(), gpu) {
+		return usagef("no package is known for %q on this machine: there is %s", gpu, strings.Join(models.GPUKinds(), ", "))
+	}
+	e, err := models.FetchEngine(ctx, home, gpu, s.note)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s\t%s\t%s\n", e.Name, e.Version, e.Dir)
+	if dir := os.Getenv("ASSAY_LLAMA_LIB"); dir != "" {
+		s.warn("ASSAY_LLAMA_LIB is set, and the libraries in %s are used all the same", dir)
+	}
+	s.note("using %s", e.Name)
+	if gpu != "none" {
+		s.note("hint: assay doctor says whether it finds a graphics card")
+	}
+	return nil
+}
+
+func installEngine(ctx context.Context, s *std, home string, archives []string) error {
+	e, err := models.InstallEngine(ctx, home, archives...)
+	if err != nil {
+		return err
+	}
+	s.note("installed %s", e.Name)
+	if e.SHA512 != "" && !e.Pinned() {
+		s.warn("this is not an archive that Assay was tested with")
+	}
+	if used, err := models.FindEngine(home); err == nil && used.Dir != e.Dir {
+		s.note("in use: %s", used.Name)
+	}
+	return nil
+}
+
+func showEngine(s *std, home, format string) error {
+	used, err := models.FindEngine(home)
+	if err != nil {
+		return err
+	}
+	all, err := models.Engines(home)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		type engine struct {
+			models.Engine
+			Dir  string `json:"dir"`
+			Used bool   `json:"used"`
+		}
+		rows := []engine{{*used, used.Dir, true}}
+		for _, e := range all {
+			if e.Dir != used.Dir {
+				rows = append(rows, engine{e, e.Dir, false})
+			}
+		}
+		return s.json(map[string]any{"engines": rows})
+	}
+	fmt.Fprintf(s.out, "%s\t%s\t%s\n", used.Name, used.Version, used.Dir)
+	for _, e := range all {
+		if e.Dir != used.Dir {
+			s.note("also installed: %s", e.Name)
+		}
+	}
 	return nil
 }
 
