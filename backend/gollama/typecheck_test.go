@@ -60,17 +60,20 @@ type checker struct {
 }
 
 func newChecker(t *testing.T) *checker {
-	dir := goList(t, "-m", "-f", "{{.Dir}}", bindingPath)
-	if dir == "" {
-		t.Skipf("the source of %s is not in the module cache: run go mod download %s", bindingPath, bindingPath)
+	dir, err := goList("-m", "-f", "{{.Dir}}", bindingPath)
+	if err != nil || dir == "" {
+		t.Skipf("the source of %s is not in the module cache: run go mod download %[1]s (%v)", bindingPath, err)
 	}
 	c := &checker{fset: token.NewFileSet(), context: build.Default}
 	c.context.BuildTags = []string{"gollama"}
 	c.context.CgoEnabled = true
-	c.others = importer.ForCompiler(c.fset, "gc", exported(t))
+	lookup, err := exported()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.others = importer.ForCompiler(c.fset, "gc", lookup)
 
 	config := types.Config{FakeImportC: true, IgnoreFuncBodies: true, Importer: c.others}
-	var err error
 	if c.binding, err = config.Check(bindingPath, c.fset, c.parse(t, dir, nil), nil); err != nil {
 		t.Fatalf("the binding itself: %v", err)
 	}
@@ -123,16 +126,23 @@ func (c *checker) Import(path string) (*types.Package, error) {
 }
 
 // exported returns a function that opens the export data of what the checked packages import, but for the binding.
-func exported(t *testing.T) func(path string) (io.ReadCloser, error) {
+func exported() (func(path string) (io.ReadCloser, error), error) {
+	imports, err := goList("-e", "-tags", "gollama", "-f", `{{join .Imports "\n"}}`, ".", "../../cmd/assay")
+	if err != nil {
+		return nil, err
+	}
 	args := []string{"-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "os", "strings", "sync"} // the binding's own
-	imports := goList(t, "-e", "-tags", "gollama", "-f", `{{join .Imports "\n"}}`, ".", "../../cmd/assay")
 	for _, path := range strings.Fields(imports) {
 		if path != bindingPath {
 			args = append(args, path)
 		}
 	}
+	list, err := goList(args...)
+	if err != nil {
+		return nil, err
+	}
 	files := map[string]string{}
-	for line := range strings.Lines(goList(t, args...)) {
+	for line := range strings.Lines(list) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		files[path] = file
 	}
@@ -141,18 +151,18 @@ func exported(t *testing.T) func(path string) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("no export data for %s", path)
 		}
 		return os.Open(files[path])
-	}
+	}, nil
 }
 
 // goList runs go list without the network.
-func goList(t *testing.T, args ...string) string {
+func goList(args ...string) (string, error) {
 	cmd := exec.Command("go", append([]string{"list"}, args...)...)
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly")
 	var problem strings.Builder
 	cmd.Stderr = &problem
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, problem.String())
+		return "", fmt.Errorf("go list: %w: %s", err, strings.TrimSpace(problem.String()))
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), nil
 }
