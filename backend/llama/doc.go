@@ -31,4 +31,10 @@
 //
 // What the bits do depend on is in Info: the library's version, the variant of it that the processor
 // got, the kind of attention and the weights' digest.
+//
+// # Models of two halves
+//
+// A model like T5 reads the whole prompt with one half before the other writes a word, so that prompts have
+// no beginning to share. Its jobs are worked off one by one; what several continuations of one prompt are
+// scored against is read once.
 package llama

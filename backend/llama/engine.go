@@ -42,7 +42,7 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 		return nil, err
 	}
 	w := &writer{
-		text:    e.model.vocab,
+		text:    e.model.speller(),
 		sampler: newSampler(req.Sampling, req.DrawSeed()),
 		reply:   newReply(req.Stop),
 		max:     req.MaxTokens,
@@ -51,6 +51,9 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 		done:    make(chan written, 1),
 	}
 	if req.Schema != nil {
+		if !e.info.Ops.Has(backend.CanConstrain) {
+			return nil, backend.Unsupported(e.info, backend.CanConstrain)
+		}
 		var err error
 		if w.holds, err = e.constraint(ctx, req.Schema); err != nil {
 			return nil, err
@@ -182,7 +185,7 @@ func await[T any](ctx context.Context, e *Engine, from <-chan T) (outcome T, err
 func (e *Engine) own() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	writer, reader := e.model.writer, e.model.reader
+	writer, translator, reader := e.model.writer, e.model.translator, e.model.reader
 	busy := false
 	for e.receive(busy) {
 		busy = false
@@ -190,6 +193,9 @@ func (e *Engine) own() {
 			start := time.Now()
 			busy = writer.turn()
 			e.model.count.busy.Add(int64(time.Since(start)))
+		}
+		if translator != nil {
+			busy = translator.turn()
 		}
 		if reader != nil {
 			busy = reader.turn() || busy
@@ -211,7 +217,7 @@ func (e *Engine) receive(busy bool) bool {
 		if busy {
 			select {
 			case j := <-e.jobs:
-				e.model.writer.waiting = append(e.model.writer.waiting, j)
+				e.model.take(j)
 			case t := <-e.texts:
 				e.model.reader.waiting = append(e.model.reader.waiting, t)
 			default:
@@ -223,7 +229,7 @@ func (e *Engine) receive(busy bool) bool {
 		case <-e.quit:
 			return false
 		case j := <-e.jobs:
-			e.model.writer.waiting = append(e.model.writer.waiting, j)
+			e.model.take(j)
 		case t := <-e.texts:
 			e.model.reader.waiting = append(e.model.reader.waiting, t)
 		}

@@ -14,12 +14,13 @@ type model struct {
 	vocab       *vocab
 	constrainer *constrainer
 	chat        *chat
-	writer      *scheduler // nil if the model cannot write
-	kv          *kv        // of writer
-	reader      *reader    // nil if the model neither embeds nor judges pairs
-	judge       string     // the template of a pair; "" if it has none
-	flash       bool       // flash attention is in use
-	threads     int        // at most
+	writer      *scheduler  // nil if the model cannot write
+	kv          *kv         // of writer
+	translator  *translator // instead of writer, if the model reads with one half and writes with the other
+	reader      *reader     // nil if the model neither embeds nor judges pairs
+	judge       string      // the template of a pair; "" if it has none
+	flash       bool        // flash attention is in use
+	threads     int         // at most
 	count       counters
 }
 
@@ -38,10 +39,6 @@ func load(p *plan) (*model, error) {
 }
 
 func (m *model) prepare(p *plan) error {
-	if llama.ModelHasEncoder(m.handle) && llama.ModelHasDecoder(m.handle) {
-		return fmt.Errorf("models of architecture %q read with one half and write with the other, "+
-			"which this engine cannot do yet: choose another model", p.file.Architecture)
-	}
 	if llama.ModelIsDiffusion(m.handle) {
 		return fmt.Errorf("models of architecture %q do not write token by token, which this engine needs: "+
 			"choose another model", p.file.Architecture)
@@ -65,7 +62,12 @@ func (m *model) prepare(p *plan) error {
 		if p.file.Template == "" {
 			p.Log("%s has no chat template: messages are given to it as plain paragraphs", p.Model)
 		}
-		if err := m.newWriter(p); err != nil {
+		if p.encodes() {
+			err = m.newTranslator(p)
+		} else {
+			err = m.newWriter(p)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -147,10 +149,17 @@ func (m *model) newContext(c llama.ContextParams) (llama.Context, error) {
 	c.FlashAttentionType = llama.FlashAttentionTypeEnabled
 	ctx, err := llama.InitFromModel(m.handle, c)
 	m.flash = err == nil
-	if err != nil {
-		c.FlashAttentionType = llama.FlashAttentionTypeDisabled
-		ctx, err = llama.InitFromModel(m.handle, c)
+	if m.flash {
+		return ctx, nil
 	}
+	return m.plainContext(c)
+}
+
+// plainContext makes a context without flash attention.
+func (m *model) plainContext(c llama.ContextParams) (llama.Context, error) {
+	c.NThreads, c.NThreadsBatch = int32(m.threads), int32(m.threads)
+	c.FlashAttentionType = llama.FlashAttentionTypeDisabled
+	ctx, err := llama.InitFromModel(m.handle, c)
 	if err != nil {
 		return 0, fmt.Errorf("llama.cpp cannot prepare the model%s", process.log.said())
 	}
@@ -167,8 +176,11 @@ func (m *model) attention() string {
 
 func (m *model) ops() backend.Ops {
 	var ops backend.Ops
-	if m.writer != nil {
+	switch {
+	case m.writer != nil:
 		ops |= backend.CanGenerate | backend.CanScore | backend.CanConstrain
+	case m.translator != nil: // the vocabulary of T5 has no braces
+		ops |= backend.CanGenerate | backend.CanScore
 	}
 	switch {
 	case m.reader == nil:
@@ -180,11 +192,23 @@ func (m *model) ops() backend.Ops {
 	return ops
 }
 
+// take gives a job to what works jobs off.
+func (m *model) take(j *job) {
+	if m.translator != nil {
+		m.translator.waiting = append(m.translator.waiting, j)
+		return
+	}
+	m.writer.waiting = append(m.writer.waiting, j)
+}
+
 // free gives everything back, contexts before the model that they are of.
 func (m *model) free() {
 	if m.kv != nil {
 		m.kv.free()
 		llama.Free(m.kv.ctx)
+	}
+	if m.translator != nil {
+		m.translator.free()
 	}
 	if m.reader != nil {
 		llama.BatchFree(m.reader.batch)

@@ -129,6 +129,18 @@ func newPlan(o Options, file *models.Info) (*plan, error) {
 	return p, nil
 }
 
+// encodes reports whether the model reads with one half and writes with the other.
+func (p *plan) encodes() bool { return p.file.Architecture == "t5" }
+
+// logits is the memory that llama.cpp takes for logits beyond what it has to spare: for such a model it makes room
+// for those of every token that is read.
+func (p *plan) logits() uint64 {
+	if !p.encodes() {
+		return 0
+	}
+	return 4 * uint64(p.context) * uint64(p.file.Vocabulary)
+}
+
 // writes reports whether the model is to write: a decoder does, unless it was made a judge of texts.
 func (p *plan) writes() bool { return p.file.Causal && p.file.Pooling != "rank" }
 
@@ -146,8 +158,8 @@ func availableMemory() (uint64, error) {
 // fit lowers the number of slots, where that was left to us, until model and cache fit in memory, and
 // refuses a model that does not fit at all.
 func (p *plan) fit(lib Library, available func() (uint64, error)) error {
-	if !p.writes() {
-		p.slots = 2 // one text is computed at a time; the next can be on its way
+	if !p.writes() || p.encodes() {
+		p.slots = 2 // one call is computed at a time; the next can be on its way
 	}
 	if len(lib.Devices) > 0 {
 		return nil // llama.cpp divides the model between memories that are not ours to count
@@ -157,7 +169,7 @@ func (p *plan) fit(lib Library, available func() (uint64, error)) error {
 		return fmt.Errorf("cannot tell how much memory is free: %w", err)
 	}
 	need := func(slots int) uint64 {
-		return uint64(p.file.Size) + uint64(p.file.KVBytes)*uint64(streamRoom(p.context)*p.streams(slots)) + spare
+		return uint64(p.file.Size) + uint64(p.file.KVBytes)*uint64(streamRoom(p.context)*p.streams(slots)) + p.logits() + spare
 	}
 	for p.Slots == 0 && p.slots > 1 && need(p.slots) > have {
 		p.slots /= 2

@@ -24,6 +24,7 @@ type weights struct {
 type tensor struct {
 	shape []int64 // the length of a row, then the number of rows
 	data  []float32
+	rows  [][]float64 // of data, made when they are first asked for
 }
 
 func newWeights(seed uint64) *weights {
@@ -63,22 +64,28 @@ func (w *weights) write(t *testing.T, header []models.Field) string {
 	return path
 }
 
-// row returns a row of a matrix, or a vector, which is its own only row.
-func (w *weights) row(name string, i int) []float64 {
+// matrix returns the rows of a matrix.
+func (w *weights) matrix(name string) [][]float64 {
 	t := w.tensors[name]
-	n := int(t.shape[0])
-	out := make([]float64, n)
-	for j, v := range t.data[i*n : (i+1)*n] {
-		out[j] = float64(v)
+	for n := int(t.shape[0]); len(t.rows)*n < len(t.data); {
+		row := make([]float64, n)
+		for i, v := range t.data[len(t.rows)*n:][:n] {
+			row[i] = float64(v)
+		}
+		t.rows = append(t.rows, row)
 	}
-	return out
+	return t.rows
 }
+
+// row returns a row of a matrix, or a vector, which is its own only row.
+func (w *weights) row(name string, i int) []float64 { return w.matrix(name)[i] }
 
 // times multiplies a matrix with x.
 func (w *weights) times(name string, x []float64) []float64 {
-	out := make([]float64, w.tensors[name].shape[1])
-	for i := range out {
-		out[i] = dot(w.row(name, i), x)
+	rows := w.matrix(name)
+	out := make([]float64, len(rows))
+	for i, row := range rows {
+		out[i] = dot(row, x)
 	}
 	return out
 }

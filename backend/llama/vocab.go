@@ -14,6 +14,7 @@ type vocab struct {
 	handle  llama.Vocab
 	size    int
 	bos     llama.Token // the token that starts every prompt, or llama.TokenNull
+	eos     llama.Token // the token that ends every prompt of a model that reads with one half, or llama.TokenNull
 	control map[byte][]controlToken
 	longest int // bytes of the longest token
 }
@@ -27,10 +28,13 @@ type controlToken struct {
 }
 
 func newVocab(model llama.Model) *vocab {
-	v := &vocab{handle: llama.ModelGetVocab(model), bos: llama.TokenNull, control: map[byte][]controlToken{}}
+	v := &vocab{handle: llama.ModelGetVocab(model), bos: llama.TokenNull, eos: llama.TokenNull, control: map[byte][]controlToken{}}
 	v.size = int(llama.VocabNTokens(v.handle))
 	if llama.VocabGetAddBOS(v.handle) {
 		v.bos = llama.VocabBOS(v.handle)
+	}
+	if llama.ModelHasEncoder(model) && llama.VocabGetAddEOS(v.handle) {
+		v.eos = llama.VocabEOS(v.handle)
 	}
 	for id := range llama.Token(v.size) {
 		text := llama.VocabGetText(v.handle, id)
@@ -57,14 +61,20 @@ type part struct {
 // prompt cuts a rendered conversation into tokens as llama.cpp would the whole text, but for this: in
 // what is not the template's, a control token spelt out is plain text.
 func (v *vocab) prompt(parts []part) []llama.Token {
+	if n := len(parts) - 1; n >= 0 && v.eos != llama.TokenNull { // nothing follows what such a model reads
+		parts = append(slices.Clone(parts[:n]), part{strings.TrimRightFunc(parts[n].text, unicode.IsSpace), parts[n].template})
+	}
 	tokens := v.cut(parts)
 	if v.bos != llama.TokenNull && (len(tokens) == 0 || tokens[0] != v.bos) {
 		tokens = slices.Insert(tokens, 0, v.bos)
 	}
+	if v.eos != llama.TokenNull {
+		tokens = append(tokens, v.eos)
+	}
 	return tokens
 }
 
-// cut is prompt without the token that starts every prompt.
+// cut is prompt without the tokens that start and end every prompt.
 func (v *vocab) cut(parts []part) []llama.Token {
 	var tokens []llama.Token
 	var plain strings.Builder // since the last control token
