@@ -28,6 +28,10 @@ type Options struct {
 	// Slots is how many calls may be in the engine at once; 0 means Info().Slots.
 	Slots int
 
+	// Ahead is how many calls more may be in the engine, to wait there: an engine with a queue of its own
+	// then has the next call at hand when one ends, and chooses among them.
+	Ahead int
+
 	// Patience is how long an unavailable engine is asked again before its error is returned; 0 means
 	// two minutes, and a negative value that it is never asked again. When it ends, it ends for all
 	// calls that wait.
@@ -78,7 +82,7 @@ func New(engine backend.Backend, o Options) *Scheduler {
 		patience: patience,
 		retrying: o.Retrying,
 		closed:   make(chan struct{}),
-		health:   health{slots: float64(slots), limit: float64(slots)},
+		health:   health{slots: float64(slots + o.Ahead), limit: float64(slots + o.Ahead)},
 	}
 }
 

@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/backend/llama"
-	"github.com/assay-eval/assay/backend/ollama"
 	"github.com/assay-eval/assay/backend/sched"
 	"github.com/assay-eval/assay/internal/report"
-	"github.com/assay-eval/assay/models"
 	"github.com/spf13/pflag"
 )
 
@@ -32,7 +28,7 @@ type stackOptions struct {
 }
 
 func (o *stackOptions) add(f *pflag.FlagSet) {
-	f.StringVarP(&o.backend, "backend", "b", "llama", "the `ENGINE` that runs the models: llama (in this process) or ollama")
+	f.StringVarP(&o.backend, "backend", "b", "llama", "the `ENGINE` that runs the models: llama (in this process), ollama or gollama (a build of its own)")
 	f.StringVar(&o.judge, "model", "", "the judge: a name from assay models, or a GGUF file; with ollama, its name there")
 	f.StringVar(&o.embed, "embed-model", "", "the embedding model, likewise")
 	f.StringVar(&o.address, "address", "", "the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
@@ -94,24 +90,29 @@ type wanted struct {
 func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted, mode cache.Mode) (backend.Backend, error) {
 	var engine backend.Backend
 	var err error
+	options := sched.Options{Retrying: func(err error, wait time.Duration) {
+		s.note("%v: asking again in %v", err, wait.Round(time.Second))
+	}}
 	switch o.backend {
 	case "llama":
-		engine, err = openLlama(ctx, s, o, want)
+		var e *llama.Engine
+		if e, err = openLlama(ctx, s, o, want); err == nil {
+			engine, options.Ahead = e, e.Info().Slots
+		}
+		if err == nil && want.role == "judge" {
+			st.work = e.Stats
+		}
 	case "ollama":
 		engine, err = openOllama(ctx, s, o, want)
+	case "gollama":
+		engine, err = openGollama(ctx, s, o, want)
 	default:
-		return nil, usagef("unknown backend %q: llama or ollama", o.backend)
+		err = usagef("unknown backend %q: llama, ollama or gollama", o.backend)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if e, ok := engine.(*llama.Engine); ok && want.role == "judge" {
-		st.work = e.Stats
-	}
-	queue := sched.New(engine, sched.Options{Retrying: func(err error, wait time.Duration) {
-		s.note("%v: asking again in %v", err, wait.Round(time.Second))
-	}})
-	b := cache.Wrap(queue, st.store, mode, func(d cache.Drift) {
+	b := cache.Wrap(sched.New(engine, options), st.store, mode, func(d cache.Drift) {
 		if st.drifts.Add(1) == 1 {
 			s.warn("another answer than the stored one: assay show %v has that (further ones are only counted)", d.Key)
 		}
@@ -129,93 +130,6 @@ func (st *stack) calls() report.Calls {
 		n.Computed += computed
 	}
 	return n
-}
-
-func openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (backend.Backend, error) {
-	if o.address != "" {
-		return nil, usagef("--address is for --backend ollama")
-	}
-	home, err := models.Home()
-	if err != nil {
-		return nil, err
-	}
-	lib, err := models.FindEngine(home)
-	if err != nil {
-		return nil, err
-	}
-	m, err := findModel(home, want.ref, want.ops)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	digest, err := models.Digest(m.Path)
-	if err != nil {
-		return nil, err
-	}
-	return llama.Open(ctx, llama.Options{
-		Lib: lib.Dir, Model: m.Path, Name: m.Name, Digest: digest,
-		Context: o.context, Slots: o.slots, Threads: o.threads, Log: s.about(want.role),
-	})
-}
-
-// findModel resolves ref. Without one, the only installed model that can do what is needed is meant; of a
-// model and what it was tuned to, the tuned one.
-func findModel(home, ref string, need backend.Ops) (*models.Model, error) {
-	if ref != "" {
-		return models.Find(home, ref)
-	}
-	list, err := models.List(home)
-	if err != nil {
-		return nil, err
-	}
-	kind := "judge"
-	if need.Has(backend.CanEmbed) {
-		kind = "embedding"
-	}
-	var fit []models.Model
-	for _, m := range list {
-		if info, err := models.Inspect(m.Path); err == nil && modelKind(info) == kind {
-			fit = append(fit, m)
-		}
-	}
-	tuned := func(m models.Model) bool {
-		return slices.ContainsFunc(fit, func(t models.Model) bool {
-			return t.Record != nil && m.Record != nil && t.Record.Tuned == m.Record.Digest
-		})
-	}
-	var names []string
-	for _, m := range slices.DeleteFunc(fit, tuned) {
-		names = append(names, m.Name)
-	}
-	flag := map[string]string{"judge": "--model", "embedding": "--embed-model"}[kind]
-	switch len(names) {
-	case 0:
-		return nil, withHint(fmt.Errorf("no %s model is installed", kind), "make demo fetches one, assay models import adds one, %s names a file", flag)
-	case 1:
-		return models.Find(home, names[0])
-	}
-	return nil, fmt.Errorf("name the %s model with %s: %s", kind, flag, strings.Join(names, ", "))
-}
-
-func openOllama(ctx context.Context, s *std, o *stackOptions, want wanted) (backend.Backend, error) {
-	if want.ref == "" {
-		flag := "--model"
-		if want.ops.Has(backend.CanEmbed) {
-			flag = "--embed-model"
-		}
-		return nil, usageError{withHint(fmt.Errorf("%s is missing", flag), "ollama list shows the models that the server has")}
-	}
-	if o.threads != 0 {
-		return nil, usagef("--threads is for --backend llama: Ollama chooses its own")
-	}
-	e, err := ollama.Open(ctx, ollama.Options{Address: o.address, Model: want.ref, Context: o.context, Slots: o.slots, Log: s.about(want.role)})
-	if err != nil {
-		return nil, err
-	}
-	s.about(want.role)("%s", describe(e.Info()))
-	if _, hint := e.Parallel(); hint != "" && want.ops.Has(backend.CanGenerate) {
-		s.note("hint: %s", hint)
-	}
-	return e, nil
 }
 
 // close closes the models, then the cache behind them.
