@@ -71,15 +71,13 @@ func (t *translator) turn() bool {
 	if len(t.waiting) == 0 {
 		return false
 	}
-	j := t.waiting[0]
-	var err error
-	if t.begun {
-		err = t.write(j)
-	} else {
+	step := t.write
+	if !t.begun {
 		t.choose()
-		j = t.waiting[0]
-		err = t.begin(j)
+		step = t.begin
 	}
+	j := t.waiting[0]
+	err := step(j)
 	if err != nil {
 		t.read = nil // what the halves hold now is anyone's guess
 	}
