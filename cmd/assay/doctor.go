@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,7 @@ const (
 type doctor struct {
 	checks []check
 	home   string
+	gpus   []llama.Device
 	ready  bool // one engine has what it takes to judge
 }
 
@@ -139,7 +141,7 @@ func (d *doctor) folder() {
 
 // library checks that llama.cpp is there and loads.
 func (d *doctor) library() bool {
-	const mend = "make demo installs it; assay models engine --install FILE installs an archive that you have"
+	const mend = "make demo installs it, and so does assay models engine --gpu none; --install FILE installs an archive that you have"
 	e, err := models.FindEngine(d.home)
 	if err != nil {
 		d.say("llama.cpp", bad, mend, "%v", err)
@@ -155,7 +157,47 @@ func (d *doctor) library() bool {
 		on = strings.Join(lib.Devices, ", ")
 	}
 	d.say("llama.cpp", good, "", "%v on %s, from %s", lib, on, e.Dir)
+	d.cards(e.Dir)
 	return true
+}
+
+// cards lists the graphics cards, or says why libraries that are made for some see none.
+func (d *doctor) cards(dir string) {
+	d.gpus = llama.GPUs()
+	for _, g := range d.gpus {
+		d.say("gpu", good, "", "%s: %s, %s of memory, %s free", g.Name, g.Description, size(int64(g.Total)), size(int64(g.Free)))
+	}
+	kind, err := llama.GPULibrary(dir)
+	switch {
+	case len(d.gpus) > 0 || kind == "":
+	case err != nil:
+		d.say("gpu", fair, gpuAdvice(err), "not used: the %s library cannot be loaded (%v)", kind, err)
+	default:
+		d.say("gpu", fair, "install the card's driver; without a card: assay models engine --gpu none",
+			"the %s library is loaded and sees no card", kind)
+	}
+}
+
+// gpuAdvice says what to do when the system's loader refuses the library for a graphics card.
+func gpuAdvice(err error) string {
+	const without = ", or do without: assay models engine --gpu none"
+	text := strings.ToLower(err.Error())
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+	}
+	switch {
+	case has("libcudart", "libcublas", "cudart64", "cublas64"):
+		version, other := "13", "assay models engine --gpu cuda12 for CUDA 12, --gpu vulkan for neither"
+		if has(".so.12", "64_12") {
+			version, other = "12", "assay models engine --gpu vulkan"
+		}
+		return "install the runtime and cuBLAS of CUDA " + version + " (docs/models.md), or use " + other + without
+	case has("libcuda.so", "nvcuda"):
+		return "install NVIDIA's driver" + without
+	case has("libvulkan", "vulkan-1"):
+		return "install the Vulkan loader (libvulkan1 on Debian) and the card's driver" + without
+	}
+	return "docs/models.md lists what it needs; install that" + without
 }
 
 // models checks every installed model and reports whether there is a judge.
@@ -183,7 +225,7 @@ func (d *doctor) models() (judge bool) {
 // model checks one model and reports whether it can judge here.
 func (d *doctor) model(m models.Model, info *models.Info) (judge bool) {
 	kind := modelKind(info)
-	what := fmt.Sprintf("%s, %s %s, %s, context %d", kind, info.Architecture, info.Quantisation, size(info.Size), info.Context)
+	what := fmt.Sprintf("%s, %s %s, %s, context %d%s", kind, info.Architecture, info.Quantisation, size(info.Size), info.Context, d.place(info))
 	vm, err := mem.VirtualMemory()
 	switch {
 	case m.Err != nil:
@@ -193,12 +235,31 @@ func (d *doctor) model(m models.Model, info *models.Info) (judge bool) {
 		return false
 	case kind == "judge" && info.Template == "":
 		d.say(m.Name, fair, "take the chat or instruct variant of the model", "%s; it has no chat template", what)
-	case kind == "judge" && slow(info.Quantisation):
-		d.say(m.Name, fair, fmt.Sprintf("assay models tune %s --type q4_0", m.Name), "%s: slow on a processor", what)
+	case kind == "judge" && slow(info.Quantisation) && len(d.gpus) == 0:
+		d.say(m.Name, fair, "assay models tune "+m.Name, "%s: slow on a processor", what)
 	default:
 		d.say(m.Name, good, "", "%s", what)
 	}
 	return kind == "judge"
+}
+
+// place says whether the graphics cards have room for a model's weights and a cache of 16 calls; "" without a card.
+func (d *doctor) place(info *models.Info) string {
+	if len(d.gpus) == 0 {
+		return ""
+	}
+	free := int64(0)
+	var names []string
+	for _, g := range d.gpus {
+		free += int64(g.Free)
+		names = append(names, g.Name)
+	}
+	where := strings.Join(names, " and ")
+	need := info.Size + 16*int64(min(info.Context, 4096))*info.KVBytes
+	if need > free {
+		return fmt.Sprintf("; needs some %s with its cache, more than the %s free on %s", size(need), size(free), where)
+	}
+	return "; fits whole on " + where
 }
 
 // slow reports whether weights of a type are slow to compute with on a processor: the 1- to 3-bit

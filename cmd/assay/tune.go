@@ -26,7 +26,6 @@ const (
 	tunePrompts  = 6  // in a round
 	tuneReply    = 16 // tokens
 	tuneSentence = 12 // of a prompt, of about ten tokens each
-	leastRounds  = 2
 	tuneFor      = 5 * time.Second
 
 	callReads, callWrites = 200, 40 // tokens, of the call that speeds are weighed by
@@ -271,7 +270,7 @@ func (t *tuner) measure(ctx context.Context, path string) (models.Speed, error) 
 		return models.Speed{}, err
 	}
 	// The best of several rounds, since what else runs on the machine can only slow a round down.
-	for round, start := 0, time.Now(); round < leastRounds || time.Since(start) < tuneFor; round++ {
+	for round, start := 0, time.Now(); round == 0 || time.Since(start) < tuneFor; round++ {
 		read, write, err := measureRound(ctx, e, round)
 		if err != nil {
 			return models.Speed{}, err
