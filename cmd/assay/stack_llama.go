@@ -28,6 +28,9 @@ func openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (*llam
 	if err != nil {
 		return nil, usageError{err}
 	}
+	if m.Warning != "" {
+		s.warn("%s: %s", m.Name, m.Warning)
+	}
 	digest, err := models.Digest(m.Path)
 	if err != nil {
 		return nil, err

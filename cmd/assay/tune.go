@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,11 +23,11 @@ const (
 	margin     = 1.1 // how many times as fast another type must be to be worth its disk space, or its rounding
 	mostGrowth = 4   // a file that would grow by more than this is not made
 
-	tuneSlots    = 16 // sequences written at once
-	tunePrompts  = 6  // in a round
-	tuneReply    = 16 // tokens
-	tuneSentence = 12 // of a prompt, of about ten tokens each
-	tuneFor      = 5 * time.Second
+	tuneSlots     = 16 // sequences written at once
+	tunePrompts   = 3  // in a round
+	tuneReply     = 12 // tokens
+	tuneSentences = 12 // of a prompt, of about ten tokens each
+	tuneFor       = 5 * time.Second
 
 	callReads, callWrites = 200, 40 // tokens, of the call that speeds are weighed by
 )
@@ -266,7 +267,7 @@ func (t *tuner) measure(ctx context.Context, path string) (models.Speed, error) 
 	}
 	defer e.Close()
 	speed := models.Speed{Weights: info.Quantisation, Size: info.Size, Sequences: tuneSlots}
-	if _, _, err := ask(ctx, e, "warm up", 2, 2, 2); err != nil { // reads the weights from the disk
+	if _, _, err := ask(ctx, e, []string{"Hello."}, 2); err != nil { // reads the weights from the disk
 		return models.Speed{}, err
 	}
 	// The best of several rounds, since what else runs on the machine can only slow a round down.
@@ -281,15 +282,20 @@ func (t *tuner) measure(ctx context.Context, path string) (models.Speed, error) 
 	return speed, nil
 }
 
-// measureRound returns the tokens read and written a second: of prompts that share nothing, and of replies written
-// side by side.
+// measureRound returns the tokens read and written a second: of prompts that share nothing, and of replies to one
+// prompt, written side by side.
 func measureRound(ctx context.Context, e *llama.Engine, round int) (read, write float64, err error) {
-	took, did, err := ask(ctx, e, fmt.Sprintf("read %d", round), tunePrompts, tuneSentence, 1)
+	var prompts []string
+	for i := range tunePrompts {
+		prompts = append(prompts, tunePrompt(fmt.Sprintf("%d of round %d", i, round), tuneSentences))
+	}
+	took, did, err := ask(ctx, e, prompts, 1)
 	if err != nil {
 		return 0, 0, err
 	}
 	read = float64(did.PromptComputed) / took.Seconds()
-	took, did, err = ask(ctx, e, fmt.Sprintf("write %d", round), tuneSlots, 1, tuneReply)
+	same := tunePrompt(fmt.Sprintf("round %d", round), 0)
+	took, did, err = ask(ctx, e, slices.Repeat([]string{same}, tuneSlots), tuneReply)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -297,31 +303,32 @@ func measureRound(ctx context.Context, e *llama.Engine, round int) (read, write 
 	return read, float64(did.OutputTokens) / max(writing, took.Seconds()/10), nil
 }
 
-// ask asks for so many replies at once and returns how long that took and what was computed.
-func ask(ctx context.Context, e *llama.Engine, what string, replies, sentences, tokens int) (time.Duration, llama.Stats, error) {
+// ask asks for replies to all prompts at once and returns how long that took and what was computed.
+func ask(ctx context.Context, e *llama.Engine, prompts []string, tokens int) (time.Duration, llama.Stats, error) {
 	before, start := e.Stats(), time.Now()
 	g, ctx := errgroup.WithContext(ctx)
-	for i := range replies {
+	for i, prompt := range prompts {
 		g.Go(func() error {
 			_, err := e.Generate(ctx, &backend.GenerateRequest{
-				Messages:  []backend.Message{{Role: backend.User, Text: tunePrompt(fmt.Sprintf("%s %d", what, i), sentences)}},
+				Messages:  []backend.Message{{Role: backend.User, Text: prompt}},
 				MaxTokens: tokens,
-				Sampling:  backend.Sampling{Temperature: 1, Seed: uint64(i)},
+				Sampling:  backend.Sampling{Temperature: 1},
+				Draw:      i,
 			})
 			return err
 		})
 	}
 	err := g.Wait()
-	took, after := time.Since(start), e.Stats()
-	after.PromptComputed -= before.PromptComputed
-	after.OutputTokens -= before.OutputTokens
-	return took, after, err
+	took, did := time.Since(start), e.Stats()
+	did.PromptComputed -= before.PromptComputed
+	did.OutputTokens -= before.OutputTokens
+	return took, did, err
 }
 
 // tunePrompt is a text that differs from others from its first words on.
 func tunePrompt(what string, sentences int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: tell a long story.", what)
+	fmt.Fprintf(&b, "Number %s: tell a long story.", what)
 	for i := range sentences {
 		fmt.Fprintf(&b, " Statement %d says that the answer follows from the text.", i)
 	}
