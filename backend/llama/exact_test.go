@@ -157,14 +157,8 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 }
 
 func bitJob(prompt []llama.Token, border, most int) *job {
-	return newJob(context.Background(), prompt, len(prompt), border, newTestWriter(nobodySpells{}, prompt, most, backend.Sampling{}, 0))
+	return newJob(context.Background(), prompt, len(prompt), border, newTestWriter(endless{}, prompt, most, backend.Sampling{}, 0))
 }
-
-// nobodySpells is a speller of which no token ends a reply.
-type nobodySpells struct{}
-
-func (nobodySpells) piece(llama.Token) []byte { return []byte("x") }
-func (nobodySpells) ends(llama.Token) bool    { return false }
 
 func newTestWriter(text speller, prompt []llama.Token, most int, s backend.Sampling, seed uint64) *writer {
 	return &writer{text: text, prompt: len(prompt), max: most, sampler: newSampler(s, seed),

@@ -55,7 +55,7 @@ type writer struct {
 	prompt  int // tokens of prompt
 	max     int // tokens of reply
 	once    bool
-	count   int // tokens of reply
+	count   int         // tokens of reply
 	holds   *constraint // to a schema; nil without one
 	all     *counters
 

@@ -47,6 +47,7 @@ func (m *model) prepare(p *plan) error {
 	if m.vocab.size == 0 {
 		return errors.New("the model has no vocabulary: fetch the whole model")
 	}
+	m.count.trie.on = p.Trie
 	m.constrainer = newConstrainer(m.vocab, m.vocab.size)
 	m.threads = p.Threads
 	if m.threads == 0 {

@@ -133,3 +133,23 @@ func TestVerdictIsOnePass(t *testing.T) {
 		t.Errorf("a prompt of %d tokens took %+v", scores.PromptTokens, s)
 	}
 }
+
+func TestBench(t *testing.T) {
+	testLib(t)
+	e := open(t, Options{Model: tinyModel{template: plainTemplate}.write(t), Slots: 4})
+	s, err := e.Bench(t.Context(), Shape{Sequences: 3, Prompt: 100, Reply: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.PromptTime <= 0 || s.ReplyTime <= 0 {
+		t.Errorf("it took no time: %+v", s)
+	}
+	if n := e.Stats().OutputTokens; n != 3+3*20 {
+		t.Errorf("%d tokens were written, want %d", n, 3+3*20)
+	}
+	for _, bad := range []Shape{{}, {5, 10, 10}, {1, 4090, 10}} {
+		if _, err := e.Bench(t.Context(), bad); err == nil {
+			t.Errorf("no error for %+v", bad)
+		}
+	}
+}

@@ -31,6 +31,7 @@ Look
   metrics    list the metrics, or explain one
   models     list, inspect, import, verify and tune models and engines
   cache      size and contents of the answer cache; prune, export, import
+  bench      measure how fast this machine evaluates, beside llama.cpp and Ollama
   doctor     check this machine: libraries, models, memory, Ollama, cache
 
 Start here:
@@ -71,6 +72,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return modelsCommand(ctx, std, args)
 	case "cache":
 		return cacheCommand(std, args)
+	case "bench":
+		return benchCommand(ctx, std, args)
 	case "doctor":
 		return doctorCommand(ctx, std, args)
 	case "version", "--version":

@@ -25,6 +25,7 @@ type stackOptions struct {
 	context int
 	slots   int
 	threads int
+	trie    bool // count the beginnings of prompts: see llama.Options
 }
 
 func (o *stackOptions) add(f *pflag.FlagSet) {
