@@ -202,7 +202,11 @@ func printModel(s *std, m *models.Model, info *models.Info, digest string) {
 	line("kind", "%s", modelKind(info))
 	line("model", "%s", info.Summary())
 	line("calls itself", "%s", info.Name)
-	line("licence", "%s", info.Licence)
+	licence := info.Licence
+	if m.Record != nil && m.Record.Licence != "" {
+		licence = m.Record.Licence
+	}
+	line("licence", "%s", licence)
 	line("layers", "%d", info.Layers)
 	line("vocabulary", "%d", info.Vocabulary)
 	if info.KVBytes > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/models"
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/disk"
 	"golang.org/x/sync/errgroup"
 )
@@ -153,6 +154,9 @@ func (t *tuner) choose(ctx context.Context, name, format string) error {
 	for _, why := range left {
 		t.s.note("%s", why)
 	}
+	if busy, err := cpu.PercentWithContext(ctx, time.Second/2, false); err == nil && len(busy) == 1 && busy[0] > 25 {
+		t.s.warn("other programs keep %.0f%% of the processor busy: what is measured now is not what it can do, so end them and tune again", busy[0])
+	}
 	t.s.note("measuring %s as it is", t.model.Name)
 	best, err := t.measure(ctx, t.model.Path)
 	if err != nil {
@@ -257,7 +261,7 @@ func (t *tuner) measure(ctx context.Context, path string) (models.Speed, error) 
 	if err != nil {
 		return models.Speed{}, err
 	}
-	o := llama.Options{Lib: t.engine.Dir, Model: path, Digest: "unused", Context: 512, Slots: tuneSlots}
+	o := llama.Options{Lib: t.engine.Dir, Model: path, Digest: "unused", Context: 1024, Slots: tuneSlots}
 	if info.Context > 0 {
 		o.Context = min(o.Context, info.Context)
 	}

@@ -50,6 +50,12 @@ func TestGPUAdvice(t *testing.T) {
 	check("The specified module could not be found.", "docs/models.md")
 }
 
+// TestTune runs testdata/real/tune.txtar with llama.cpp in this process.
+func TestTune(t *testing.T) {
+	lib := real(t, "ASSAY_TEST_LIB")[0]
+	realScript(t, "tune.txtar", map[string]string{"ASSAY_LLAMA_LIB": lib, "OLLAMA_MODELS": t.TempDir()})
+}
+
 // tinyModel is a llama model of one layer, its weights zero: enough to be listed and checked.
 func tinyModel(w *os.File) error {
 	tokens, types := []string{"<unk>", "<s>", "</s>"}, []int32{2, 3, 3}
@@ -58,7 +64,7 @@ func tinyModel(w *os.File) error {
 	}
 	fields := []models.Field{
 		{Key: "general.architecture", Value: "llama"}, {Key: "general.name", Value: "tiny"},
-		{Key: "llama.context_length", Value: uint32(512)}, {Key: "llama.embedding_length", Value: uint32(32)},
+		{Key: "llama.context_length", Value: uint32(1024)}, {Key: "llama.embedding_length", Value: uint32(32)},
 		{Key: "llama.block_count", Value: uint32(1)}, {Key: "llama.feed_forward_length", Value: uint32(64)},
 		{Key: "llama.attention.head_count", Value: uint32(2)}, {Key: "llama.attention.head_count_kv", Value: uint32(1)},
 		{Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(1e-5)},
