@@ -98,7 +98,9 @@ func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w
 		return nil, &backend.TooLongError{Tokens: max(n, 0), Limit: e.info.Context}
 	}
 	w.prompt = len(prompt)
-	return newJob(ctx, prompt, len(prompt), border, w), nil
+	j := newJob(ctx, prompt, len(prompt), border, w)
+	j.limit = len(prompt) + req.MaxTokens
+	return j, nil
 }
 
 // prompt renders messages and cuts them into tokens, at least one. Border is where the last paragraph of the

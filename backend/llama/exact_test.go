@@ -86,10 +86,15 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 	stem := prompt[:length*2/3]
 	border := length / 2 // up to here the prompt is computed in tiles
 
+	drafts := false
+
 	// run starts others, as many turns later the job, and returns the bits of what comes out for it.
 	run := func(turns int, others ...*job) []uint64 {
 		t.Helper()
 		j := bitJob(prompt, border, replies)
+		if drafts {
+			j.limit = len(prompt) + replies
+		}
 		w := &bitWatcher{kv: m.kv, s: m.writer, job: j}
 		m.writer.cache = w
 		m.writer.waiting = append(m.writer.waiting, others...)
@@ -151,6 +156,9 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 	if n := computed() - before; n != int64(length-len(stem)) {
 		t.Errorf("of a prompt of %d tokens, %d of them at hand, %d were computed", length, len(stem), n)
 	}
+	drafts = true
+	check("with drafts", run(0))
+	drafts = false
 	m.kv.pace = newPacer(2, true)
 	check("on two threads", run(0))
 	check("on two threads beside 4", run(10, many(4)...))

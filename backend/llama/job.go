@@ -21,7 +21,9 @@ type job struct {
 	asked  int           // tokens when it came: the prompt, and what is to be scored
 	tile   int           // of those, computed in tiles of attention: a multiple of block
 	from   int           // logits are wanted from this token on
-	passed int           // jobs that came later and were admitted earlier
+	limit  int           // tokens that there may ever be; 0: no more than there are
+	drafter
+	passed int // jobs that came later and were admitted earlier
 	task
 }
 

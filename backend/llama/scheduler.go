@@ -417,14 +417,31 @@ func (s *scheduler) compute(pieces []piece) {
 		if n == 0 {
 			continue
 		}
+		if st.job.drafted > 0 {
+			s.prompts = burst // replies without a draft take turns with those
+		}
 		if asked := min(n, st.job.asked-p.at); asked > 0 {
 			s.prompts += asked
 			s.count.promptComputed.Add(int64(asked))
 		}
-		for k := p.from; k < n && st.job != nil; k++ {
-			s.advance(st, s.cache.logits(i, k))
+		for j := st.job; st.job == j && j.from < st.have; {
+			s.advance(st, s.cache.logits(i, j.from-p.at))
+		}
+		if st.writing() && st.have >= st.job.prompt {
+			s.draft(st.job)
 		}
 	}
+}
+
+// draft puts a guess at the end of a job, if that pays.
+func (s *scheduler) draft(j *job) {
+	if !s.sharing || s.running() > draftCompany || len(s.waiting) > 0 {
+		return
+	}
+	guess := j.guess(j.tokens, j.limit-len(j.tokens)-1)
+	j.tokens = append(j.tokens, guess...)
+	j.drafted, j.made = len(guess), len(guess)
+	s.count.drafted.Add(int64(len(guess)))
 }
 
 // advance gives a stream's job the logits that it waits for, and ends it if it has all.
@@ -436,6 +453,21 @@ func (s *scheduler) advance(st *stream, logits []float32) {
 		return
 	}
 	more := j.next(logits)
+	if n := len(more); n > 0 && n <= j.drafted && common(more, j.tokens[j.from+1:]) == n {
+		j.from += n // the guess was right
+		j.drafted -= n
+		s.count.guessed.Add(int64(n))
+		if j.drafted == 0 {
+			j.judge(j.made)
+		}
+		return
+	}
+	if j.drafted > 0 {
+		j.judge(j.made - j.drafted)
+		j.tokens, j.drafted = j.tokens[:j.from+1], 0
+		st.have = j.from + 1
+		s.cache.cut(st.id, st.have)
+	}
 	j.tokens = append(j.tokens, more...)
 	j.from += max(1, len(more))
 	if j.from == len(j.tokens) {

@@ -31,8 +31,21 @@ const (
 	fakeOutputs = 80
 )
 
+// fakeCopier, at the start of a prompt, makes the model copy: it goes on as after the last time that its last
+// three tokens stood there, if they did.
+const fakeCopier = fakeVocab - 1
+
 // fakeLogits are the logits of the token after tokens.
 func fakeLogits(tokens []llama.Token) []float32 {
+	if n := len(tokens); tokens[0] == fakeCopier {
+		for end := n - 1; end > 3; end-- {
+			if slices.Equal(tokens[end-3:end], tokens[n-3:]) {
+				logits := make([]float32, fakeVocab)
+				logits[tokens[end]] = 1
+				return logits
+			}
+		}
+	}
 	h := fnv.New64a()
 	for _, t := range tokens {
 		h.Write([]byte{byte(t), byte(t >> 8)})
@@ -193,7 +206,13 @@ func TestSchedulerRandom(t *testing.T) {
 					prompt = slices.Clone(other.tokens[:other.prompt])
 				}
 				a := asked{seed: rng.Uint64N(5)}
-				a.job = newFakeJob(prompt, 1+rng.IntN(60), a.seed)
+				if rng.IntN(4) == 0 {
+					prompt = slices.Clone(prompt)
+					prompt[0] = fakeCopier
+				}
+				most := 1 + rng.IntN(60)
+				a.job = newFakeJob(prompt, most, a.seed)
+				a.limit = len(prompt) + most
 				a.ctx, a.cancel = context.WithCancel(context.Background())
 				defer a.cancel()
 				all = append(all, a)
@@ -291,6 +310,28 @@ func TestSharedPrefixIsComputedOnce(t *testing.T) {
 	s, c := newFake(t, 4)
 	s.sharing, c.uncut = false, true
 	check("a memory that cannot be cut", s, first[:3], 3*440)
+}
+
+// TestDrafts checks that a reply which copies is the same as without drafts, and takes far fewer passes.
+func TestDrafts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	s, _ := newFake(t, 4)
+	var jobs []*job
+	for range 3 {
+		text := tokens(rng, 100)
+		text[0] = fakeCopier
+		j := newFakeJob(slices.Concat(text, text[10:14]), 80, 0)
+		j.limit = len(j.tokens) + 80
+		jobs = append(jobs, j)
+	}
+	run(t, s, jobs...)
+	stats := s.count.stats()
+	if stats.Drafted == 0 || stats.Guessed < stats.Drafted*9/10 {
+		t.Errorf("%d of %d drafted tokens were right", stats.Guessed, stats.Drafted)
+	}
+	if s.turns > 30 {
+		t.Errorf("replies of 80 tokens took %d turns", s.turns)
+	}
 }
 
 func TestRoomIsMadeAtOnce(t *testing.T) {

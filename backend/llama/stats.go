@@ -13,6 +13,8 @@ type Stats struct {
 	PromptTokens   int64 // in the prompts of those
 	PromptComputed int64 // of them that were computed; the rest were shared
 	OutputTokens   int64 // generated
+	Drafted        int64 // guessed ahead of that
+	Guessed        int64 // of those, that were right
 
 	TrieNodes int64 // distinct beginnings of prompts: the least that could be computed; only with Options.Trie
 
@@ -82,6 +84,7 @@ func (t *trie) add(prompt []llama.Token) {
 type counters struct {
 	requests, promptTokens, promptComputed, outputTokens atomic.Int64
 	steps, stepSequences, stepWork, fillers              atomic.Int64
+	drafted, guessed                                     atomic.Int64
 	texts, textTokens                                    atomic.Int64
 	busy, computing                                      atomic.Int64 // nanoseconds
 	trie                                                 trie
@@ -93,6 +96,8 @@ func (c *counters) stats() Stats {
 		PromptTokens:   c.promptTokens.Load(),
 		PromptComputed: c.promptComputed.Load(),
 		OutputTokens:   c.outputTokens.Load(),
+		Drafted:        c.drafted.Load(),
+		Guessed:        c.guessed.Load(),
 		TrieNodes:      c.trie.nodes.Load(),
 		Steps:          c.steps.Load(),
 		StepSequences:  c.stepSequences.Load(),
