@@ -35,6 +35,30 @@ func TestCandidates(t *testing.T) {
 	check("IQ1_S", 1.6, "q4_0", "q8_0 is left out: it would take 1.1 GB for the 200 MB")
 }
 
+// TestTuneDocs checks the facts that docs/models.md states.
+func TestTuneDocs(t *testing.T) {
+	data, err := os.ReadFile("../../docs/models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(data)), " ")
+	for _, fact := range []string{
+		fmt.Sprintf("%d replies written side by side", tuneSlots),
+		fmt.Sprintf("calls of %d tokens read and %d written", callReads, callWrites),
+		fmt.Sprintf("over %d times the file's size", mostGrowth),
+		"by a tenth. `" + weightsTypes[0].name + "` is tried first",
+	} {
+		if !strings.Contains(text, fact) {
+			t.Errorf("docs/models.md does not say %q", fact)
+		}
+	}
+	for _, kind := range models.GPUKinds() {
+		if !strings.Contains(text, "| `"+kind+"` |") {
+			t.Errorf("docs/models.md does not tell of --gpu %s", kind)
+		}
+	}
+}
+
 func TestGPUAdvice(t *testing.T) {
 	check := func(text, want string) {
 		t.Helper()
