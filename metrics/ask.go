@@ -3,6 +3,7 @@ package metrics
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,6 +17,10 @@ type query struct {
 	prompt string // its name
 	data   any    // what its templates use
 	room   int    // tokens of reply beyond the prompt's max_tokens
+
+	// schema is that of the reply, for a prompt that asks for JSON. It bounds the reply's length. An engine
+	// that can is held to it; none is trusted to have kept it.
+	schema json.RawMessage
 
 	// The reply to draw number first is decoded; if it is bad, first+step, first+2*step, ... follow, draws
 	// in all. A step of 0 means 1, and draws of 0 maxDraws.
@@ -52,17 +57,22 @@ func ask[T any](ctx context.Context, m Models, q query, decode func(reply) (T, e
 		return zero, fmt.Errorf("prompt %s: %v", p.Name, err)
 	}
 	info := m.Judge.Info()
+	var schema json.RawMessage
+	if p.JSON && info.Ops.Has(backend.CanConstrain) {
+		schema = q.schema
+	}
 	for try := 0; ; try++ {
 		req := &backend.GenerateRequest{
 			Messages: messages, Stop: p.Stop, MaxTokens: p.MaxTokens + q.room,
-			Sampling: retrySampling(p.Sampling, try, m.Seed), Draw: q.first + try*max(q.step, 1), Once: true,
+			Schema:   schema,
+			Sampling: retrySampling(p.Sampling, try, m.Seed), Draw: q.first + try*max(q.step, 1), Once: schema == nil,
 		}
 		g, err := m.Judge.Generate(ctx, req)
 		if err != nil {
 			return zero, fmt.Errorf("prompt %s: %w", p.Name, err)
 		}
 		m.calls.add(backend.GenerateKey(info, req))
-		r := reply{strings.ToValidUTF8(g.Text, "\uFFFD"), g.Stop != backend.StopEnd}
+		r := reply{mend(strings.ToValidUTF8(g.Text, "\uFFFD")), g.Stop != backend.StopEnd}
 		v, err := decode(r)
 		if err == nil {
 			return v, nil

@@ -2,9 +2,11 @@ package metrics
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/tokenize"
@@ -154,8 +156,22 @@ const (
 	minGroup = 4 // not halved to make a prompt fit: rather the context is, since it weighs more
 )
 
-// tokensPerVerdict is the room for one verdict with its reason.
-const tokensPerVerdict = 48
+// tokensPerVerdict is the room for one verdict with its reason: a schema's fixed parts are about 20 tokens,
+// its reason is 100 characters. In a script that takes more tokens, the last reasons may be cut.
+const tokensPerVerdict = 56
+
+// verdictsSchema asks for a verdict on each of n statements, and a few words on it first. The fields are the
+// statements' numbers, so that none is passed over and each verdict says which one it is about.
+func verdictsSchema(n int) json.RawMessage {
+	fields, names := make([]string, n), make([]string, n)
+	for i := range n {
+		names[i] = fmt.Sprintf(`"%d"`, i+1)
+		fields[i] = names[i] + `:{"type":"object","properties":{"reason":{"type":"string","minLength":1,"maxLength":100},` +
+			`"verdict":{"type":"string","enum":["Yes","No"]}},"required":["reason","verdict"],"additionalProperties":false}`
+	}
+	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(fields, ",") + `},` +
+		`"required":[` + strings.Join(names, ",") + `],"additionalProperties":false}`)
+}
 
 // judge has the judge give a verdict on every claim in the light of one text. A claim that the reply
 // passes over is asked about alone.
@@ -174,6 +190,7 @@ func judge(ctx context.Context, m Models, s *Sample, text string, claims []strin
 		prompt: p.Name,
 		data:   verdictsData{text, claims, s.Question, s.History},
 		room:   tokensPerVerdict * len(claims),
+		schema: verdictsSchema(len(claims)),
 		draws:  1, // a judge that cannot do it is better asked one by one than again
 	}
 	verdicts, err := ask(ctx, m, q, func(r reply) ([]verdict, error) { return decodeVerdicts(r, claims, verdictWordsOf(p)) })
@@ -209,7 +226,11 @@ func judgeAlone(ctx context.Context, m Models, s *Sample, text, claim string) (v
 	if !ok {
 		return verdict{}, errors.New("no prompt faithfulness_verdict")
 	}
-	q := query{prompt: p.Name, data: verdictData{text, claim, s.Question, s.History}}
+	q := query{
+		prompt: p.Name,
+		data:   verdictData{text, claim, s.Question, s.History},
+		schema: json.RawMessage(`{"type":"string","enum":["Yes","No"]}`),
+	}
 	return ask(ctx, m, q, func(r reply) (verdict, error) {
 		verdicts, err := decodeVerdicts(r, []string{claim}, verdictWordsOf(p))
 		if err != nil {

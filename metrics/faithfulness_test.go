@@ -2,12 +2,14 @@ package metrics
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
@@ -22,12 +24,20 @@ type script struct {
 	question   func(req *backend.GenerateRequest) string
 	sentences  func(text string) string
 
+	ops backend.Ops // the engine's; 0 is all but constraining
+
 	mu   sync.Mutex
 	asks []string // the prompt asked and its draw: "verdicts 0"
+
+	schema string // of the last request
 }
 
 func (s *script) reply(_ context.Context, req *backend.GenerateRequest) (string, error) {
 	text := req.Messages[len(req.Messages)-1].Text
+	s.schema = string(req.Schema)
+	if req.Once != (req.Schema == nil) {
+		return "", errors.New("a reply may end when it repeats itself, but not one that a schema bounds")
+	}
 	between := func(from, to string) string {
 		_, rest, _ := strings.Cut(text, from)
 		if i := strings.LastIndex(rest, to); i >= 0 {
@@ -69,7 +79,7 @@ func (s *script) run(t *testing.T, name string, context int, sample Sample) Resu
 	}
 	sample.ID = "one"
 	s.asks = nil
-	fake := &backendtest.Fake{Reply: s.reply, About: backend.Info{Context: context}}
+	fake := &backendtest.Fake{Reply: s.reply, About: backend.Info{Context: context, Ops: s.ops}}
 	var got Result
 	err = Run(t.Context(), func(yield func(*Sample, error) bool) { yield(&sample, nil) }, ms,
 		Models{Judge: fake, Embedder: fake}, Options{}, func(r Result) error { got = r; return nil })
@@ -138,6 +148,109 @@ func TestFaithfulness(t *testing.T) {
 		}
 		return twoStatements("")
 	}}, 1, "statements 0, statements 1, verdicts 0")
+}
+
+// An engine that can is held to a schema for as many verdicts as there are statements. That it kept it is
+// not taken on trust.
+func TestFaithfulnessBySchema(t *testing.T) {
+	var s *script
+	wantSchema := func(part string) {
+		t.Helper()
+		if !json.Valid([]byte(s.schema)) || !strings.Contains(s.schema, part) {
+			t.Errorf("the schema is %s, without %s", s.schema, part)
+		}
+	}
+	check := func(what, verdicts string, want float64, reasons, asks string) {
+		t.Helper()
+		s = &script{
+			ops: backend.CanGenerate | backend.CanConstrain,
+			statements: func(string) string {
+				if s.schema != "" {
+					t.Errorf("the statements' schema is %s", s.schema)
+				}
+				return twoStatements("")
+			},
+			verdicts: func(string, []string) string {
+				wantSchema(`"required":["1","2"]`)
+				return verdicts
+			},
+			verdict: func(string, string) string {
+				wantSchema(`"enum":["Yes","No"]`)
+				return `"Yes"`
+			},
+		}
+		got := s.run(t, "faithfulness", 0, ferry())
+		if got.Score == nil || got.Score.Value != want || len(got.Score.Because) != 2 {
+			t.Fatalf("%s: %+v, want %v from two claims", what, got, want)
+		}
+		if got := got.Score.Because[0].Reason + "|" + got.Score.Because[1].Reason; got != reasons {
+			t.Errorf("%s: the reasons are %q, want %q", what, got, reasons)
+		}
+		if joined := strings.Join(s.asks, ", "); joined != asks {
+			t.Errorf("%s: asked %s; want %s", what, joined, asks)
+		}
+	}
+	check("kept", `{"1": {"reason": "It is given.", "verdict": "Yes"}, "2": {"reason": "No word of it.", "verdict": "No"}}`,
+		0.5, "It is given.|No word of it.", "statements 0, verdicts 0")
+	check("a bracket is missing", `{"1": {"reason": "It is given.", "verdict": "Yes"}, "2": {"reason": "No word of it.", "verdict": "No"`,
+		0.5, "It is given.|No word of it.", "statements 0, verdicts 0")
+	check("broken off", `{"1": {"reason": "It is given.", "verdict": "No"}, "2": {"reason": "The ferry costs 14 euros. Yes`,
+		0.5, `It is given.|Yes`, "statements 0, verdicts 0, verdict 0")
+	check("another form", `{"1": {"reason": "It is given.", "verdict": "No"}, "2": "perhaps"}`,
+		0.5, `It is given.|Yes`, "statements 0, verdicts 0, verdict 0")
+	check("no JSON at all", "1. It is given. Verdict: Yes\n2. No word of it. Verdict: No",
+		0.5, "It is given. Verdict: Yes|No word of it. Verdict: No", "statements 0, verdicts 0")
+}
+
+// A list in JSON that reaches the limit of tokens is asked for in parts, and none of it is lost.
+func TestFaithfulnessOfALongJSONList(t *testing.T) {
+	sample := ferry()
+	sample.Answer = strings.Repeat("The ferry costs 14 euros and sails daily. ", 4)
+	s := &script{
+		ops: backend.CanGenerate | backend.CanConstrain,
+		statements: func(part string) string {
+			if len(part) > 100 {
+				var list []string
+				for i := range 100 {
+					list = append(list, fmt.Sprintf("The ferry has been painted %d times.", i))
+				}
+				b, _ := json.Marshal(list)
+				return string(b)
+			}
+			return `["The ferry costs 14 euros.", "The ferry sails daily."]`
+		},
+		verdicts: func(string, []string) string { return `{"1": {"verdict": "Yes"}, "2": {"verdict": "Yes"}}` },
+	}
+	got := s.run(t, "faithfulness", 0, sample)
+	if asks := strings.Join(s.asks, ", "); asks != "statements 0, statements 0, statements 0, verdicts 0" {
+		t.Errorf("asked %s", asks)
+	}
+	if got.Score == nil || got.Score.Value != 1 || len(got.Score.Because) != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A user's own prompt that asks for text is left to it.
+func TestTextPromptHasNoSchema(t *testing.T) {
+	text := "version: 1\nmax_tokens: 9\n--- user\n{{.Context}} {{range .Statements}}{{.}} {{end}}"
+	own, err := LoadPrompts(fstest.MapFS{"faithfulness_verdicts.tmpl": {Data: []byte(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := &backendtest.Fake{
+		About: backend.Info{Ops: backend.CanGenerate | backend.CanConstrain},
+		Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+			if req.Schema != nil {
+				t.Errorf("the schema is %s", req.Schema)
+			}
+			return "1. Yes\n2. No", nil
+		},
+	}
+	sample := ferry()
+	verdicts, err := judge(t.Context(), Models{Judge: fake, Prompts: own}, &sample, "text", []string{"a b c", "d e f"})
+	if err != nil || pattern(verdicts) != "yn" {
+		t.Errorf("%s, %v", pattern(verdicts), err)
+	}
 }
 
 // A statement that stays without a verdict is an error, not a smaller denominator.

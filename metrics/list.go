@@ -187,27 +187,31 @@ var trailingComma = regexp.MustCompile(`,(\s*[\]}])`)
 // findJSON decodes the first JSON array or object that begins a line of text, fenced or not. Commas
 // before a closing bracket are forgiven.
 func findJSON(text string) (any, bool) {
-	for at := 0; at < len(text); {
-		line := text[at:]
-		body := strings.TrimLeft(line, " \t")
-		if body != "" && (body[0] == '[' || body[0] == '{') {
-			for _, attempt := range []string{body, trailingComma.ReplaceAllString(body, "$1")} {
-				var v any
-				d := json.NewDecoder(strings.NewReader(attempt))
-				if d.Decode(&v) == nil {
-					rest, _, _ := strings.Cut(attempt[d.InputOffset():], "\n")
-					return v, !tokenize.HasWords(rest) // "[1] Yes" is none
-				}
-			}
-			return nil, false
+	at := jsonStart(text)
+	if at < 0 {
+		return nil, false
+	}
+	for _, attempt := range []string{text[at:], trailingComma.ReplaceAllString(text[at:], "$1")} {
+		var v any
+		d := json.NewDecoder(strings.NewReader(attempt))
+		if d.Decode(&v) == nil {
+			rest, _, _ := strings.Cut(attempt[d.InputOffset():], "\n")
+			return v, !tokenize.HasWords(rest) // "[1] Yes" is none
 		}
-		i := strings.IndexByte(line, '\n')
-		if i < 0 {
-			break
-		}
-		at += i + 1
 	}
 	return nil, false
+}
+
+// jsonStart returns where the first JSON array or object that begins a line may start, -1 if nowhere.
+func jsonStart(text string) int {
+	at := 0
+	for line := range strings.Lines(text) {
+		if body := strings.TrimLeft(line, " \t"); strings.HasPrefix(body, "[") || strings.HasPrefix(body, "{") {
+			return at + len(line) - len(body)
+		}
+		at += len(line)
+	}
+	return -1
 }
 
 // jsonItems returns the texts in a decoded JSON value: an array of strings, of objects with one text

@@ -72,9 +72,11 @@ func TestDecodeListRefuses(t *testing.T) {
 // A model that repeats itself until it is cut has said all it had to say.
 func TestDecodeListCutInALoop(t *testing.T) {
 	text := "1. One is odd.\n2. Two is even.\n3. One is odd.\n4. Two is even.\n5. One is o"
-	got, err := decodeList(reply{text: text, cut: true}, nil)
-	if want := []string{"One is odd.", "Two is even."}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v; want %q", got, err, want)
+	for _, text := range []string{text, mend(`["One is odd.", "Two is even.", "One is odd.", "Two is even.", "One is o`)} {
+		got, err := decodeList(reply{text: text, cut: true}, nil)
+		if want := []string{"One is odd.", "Two is even."}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, %v; want %q", text, got, err, want)
+		}
 	}
 }
 

@@ -22,6 +22,8 @@ import (
 //	max_tokens:  tokens of reply; the metric adds room for each item that it asks about. Required
 //	temperature: of the first draw, default 0; a retry is warmer
 //	top_p, seed: of a draw whose temperature is above 0
+//	reply:       "json" if the messages ask for JSON of the built-in prompt's form, to which engines that can
+//	             do so then hold the reply; else "text", which is the default
 //	stop:        a JSON list of strings before which the reply ends
 //	yes, no:     words, separated by commas, that a verdict may consist of beside the English ones
 //	nothing:     phrases, separated by commas, by which the judge says that there is nothing to list
@@ -38,6 +40,7 @@ type Prompt struct {
 	Sampling backend.Sampling // of the first draw
 	Stop     []string
 
+	JSON             bool // the messages ask for it
 	MaxTokens        int
 	Yes, No, Nothing []string // in the form of tokenize.Normalize
 

@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -17,6 +19,7 @@ temperature: 0.5
 top_p: 0.9
 seed: 3
 stop: ["\n\n", "End"]
+reply: json
 yes: Ja, so ist es
 no: Nein
 nothing: Nichts
@@ -77,12 +80,47 @@ func TestBuiltinPrompts(t *testing.T) {
 	}
 }
 
+// The verdicts that the built-in prompt shows are of the form that its schema asks for, one a statement.
+func TestBuiltinVerdicts(t *testing.T) {
+	p, _ := Prompts{}.Lookup("faithfulness_verdicts")
+	messages, err := p.render(promptExamples()[p.Name].data)
+	if err != nil || !p.JSON {
+		t.Fatal(err, p.JSON)
+	}
+	shown := 0
+	for i, m := range messages {
+		if m.Role != backend.Assistant {
+			continue
+		}
+		shown++
+		var got map[string]struct{ Reason, Verdict string }
+		d := json.NewDecoder(strings.NewReader(m.Text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&got); err != nil {
+			t.Errorf("%s: %v", m.Text, err)
+		}
+		_, list, _ := strings.Cut(messages[i-1].Text, "\nStatements:")
+		if n := len(parseList(list)); n != len(got) {
+			t.Errorf("%d verdicts on %d statements", len(got), n)
+		}
+		for n := range len(got) {
+			v := got[strconv.Itoa(n+1)]
+			if v.Reason == "" || len(v.Reason) > 100 || v.Verdict != "Yes" && v.Verdict != "No" {
+				t.Errorf("verdict %d is %+v", n+1, v)
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("the prompt shows no verdicts")
+	}
+}
+
 func TestLoadPrompts(t *testing.T) {
 	p, err := loadOne("answer_relevance_question.tmpl", valid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Name != "answer_relevance_question" || p.Version != "7" || p.MaxTokens != 9 || !slices.Equal(p.Stop, []string{"\n\n", "End"}) ||
+	if p.Name != "answer_relevance_question" || p.Version != "7" || p.MaxTokens != 9 || !p.JSON || !slices.Equal(p.Stop, []string{"\n\n", "End"}) ||
 		p.Sampling != (backend.Sampling{Temperature: 0.5, TopP: 0.9, Seed: 3}) ||
 		!slices.Equal(p.Yes, []string{"ja", "so ist es"}) || !slices.Equal(p.No, []string{"nein"}) || !slices.Equal(p.Nothing, []string{"nichts"}) {
 		t.Errorf("read as %+v", p)
@@ -139,15 +177,16 @@ func TestLoadPromptsRefuses(t *testing.T) {
 	check("top_p: 0.9", "top_p: 1.1", ":5: top_p")
 	check("seed: 3", "seed: -3", ":6: seed")
 	check(`stop: ["\n\n", "End"]`, "stop: End", ":7: stop")
-	check("no: Nein", "no: Nein,,", ":9: no")
+	check("reply: json", "reply: yaml", ":8: reply")
+	check("no: Nein", "no: Nein,,", ":10: no")
 	check("seed: 3", "max_tokns: 3", `:6: unknown field "max_tokns"`)
 	check("seed: 3", "hello", `:6: "hello"`)
-	check("--- system", "--- judge", `:12: unknown role "judge"`)
-	check("--- assistant", "--- system", ":14: the system's message")
-	check("Be brief.", "", ":12: the message is empty")
+	check("--- system", "--- judge", `:13: unknown role "judge"`)
+	check("--- assistant", "--- system", ":15: the system's message")
+	check("Be brief.", "", ":13: the message is empty")
 	check("Be brief.", "{{/* nothing */}}", "the system's message is empty")
-	check("Be brief.", "{{if}}", ":13: ")
-	check("{{.Answer}}", "{{.Answer}", ":19: ")
+	check("Be brief.", "{{if}}", ":14: ")
+	check("{{.Answer}}", "{{.Answer}", ":20: ")
 	check("{{.Answer}}", "{{.Answer}}{{.Contxt}}", "can't evaluate field Contxt")
 	check("{{.Answer}}", "Go on.", "does not show .Answer")
 	check("--- user", "--- assistant", "the last message must be the user's")

@@ -103,6 +103,11 @@ func (p *Prompt) header(line string) error {
 		p.Sampling.TopP, err = parseWithin(value, 1)
 	case "seed":
 		p.Sampling.Seed, err = strconv.ParseUint(value, 10, 64)
+	case "reply":
+		if value != "json" && value != "text" {
+			err = fmt.Errorf("%q is neither json nor text", value)
+		}
+		p.JSON = value == "json"
 	case "stop":
 		err = json.Unmarshal([]byte(value), &p.Stop)
 	case "yes":
@@ -112,7 +117,7 @@ func (p *Prompt) header(line string) error {
 	case "nothing":
 		p.Nothing, err = phrases(value)
 	default:
-		return fmt.Errorf("unknown field %q: want version, max_tokens, temperature, top_p, seed, stop, yes, no or nothing", field)
+		return fmt.Errorf("unknown field %q: want version, max_tokens, temperature, top_p, seed, reply, stop, yes, no or nothing", field)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %v", field, err)

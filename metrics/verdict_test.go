@@ -61,6 +61,8 @@ func TestDecodeVerdicts(t *testing.T) {
 		{"JSON too few", three, `[true, false]`, "---"},
 		{"JSON objects", three, "```json\n{\"verdicts\": [{\"statement\": \"No one lives in the tower.\", \"reason\": \"none\", \"verdict\": 0},\n{\"statement\": \"The tower is 90 metres tall.\", \"verdict\": 1,},]}\n```", "yn-"},
 		{"JSON by number", three, `{"1": "Yes", "2": "no", "3": true}`, "yny"},
+		{"JSON as shown", three, `{"1": {"reason": "No, it is so.", "verdict": "Yes"}, "2": {"reason": "Yes Tower is its name.", "verdict": "No"}, "3": {"reason": "?", "verdict": "Yes"}}`, "yny"},
+		{"JSON as shown, one missing", three, `{"1": {"reason": "It is so.", "verdict": "Yes"}, "3": {"reason": "It is not.", "verdict": "No"}}`, "y-n"},
 		{"JSON numbers inside", three, `[{"id": 3, "verdict": "yes"}, {"id": 1, "verdict": "no"}]`, "n-y"},
 		{"lost count", three, "1. The tower is 90 metres tall: Yes\n2. Yes Tower is its name: Yes\n3. No one lives in the tower: No", "y--"},
 		{"reason quotes another", three, "1. It says 80. Verdict: No\n2. All we learn is that the tower is 90 metres tall. Verdict: No\n3. Verdict: Yes", "nny"},
@@ -72,6 +74,8 @@ func TestDecodeVerdicts(t *testing.T) {
 		{"one, prose", one, "The text says that it is 80 metres tall.\nVerdict: No", "n"},
 		{"one, other number", one, "3. No", "n"},
 		{"one, goes on", one, "1. Yes\n2. No", "y"},
+		{"one, JSON by number", one, `{"1": {"reason": "It is so.", "verdict": "Yes"}}`, "y"},
+		{"one, quoted", one, `"No"`, "n"},
 		{"one, echo", one, "The tower is 90 metres tall. Yes.", "y"},
 		{"one, JSON", one, `{"verdict": "No", "reason": "not there"}`, "n"},
 	} {
@@ -110,6 +114,9 @@ func TestDecodeVerdictsCut(t *testing.T) {
 	check("1. Yes\n2. No, since the text s", "yn")
 	check("1. The text is about a tower that no", "-")
 	check("Verdict: Yes\nBecause the t", "y")
+	check(mend(`{"1": {"reason": "So it is.", "verdict": "Yes"}, "2": {"reason": "It is", "verdict": "No`), "y-")
+	check(mend(`{"1": {"reason": "So it is.", "verdict": "Yes"}, "2": {"reason": "No: a b c`), "y-")
+	check(mend(`{"1": {"reason": "Yes: d e f`), "--")
 }
 
 // The words of a prompt in another language count beside the English ones.

@@ -124,8 +124,8 @@ func (w verdictWords) first(lines []string, statements []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// reasonIn returns what text says as one line.
-func reasonIn(text string) string { return strings.Join(strings.Fields(text), " ") }
+// reasonIn returns what text says as one line, without quotation marks around it.
+func reasonIn(text string) string { return clean(strings.Join(strings.Fields(text), " ")) }
 
 // fromJSON reads one JSON value as an entry.
 func (w verdictWords) fromJSON(v any) verdictEntry {

@@ -22,9 +22,9 @@ import (
 // wordModel is an engine that takes no time and replies as the word server does.
 func wordModel() *backendtest.Fake {
 	return &backendtest.Fake{
-		About: backend.Info{Slots: 16},
+		About: backend.Info{Slots: 16, Ops: backend.CanGenerate | backend.CanEmbed | backend.CanConstrain},
 		Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
-			return wordReply(req.Messages[0].Text, req.Messages[len(req.Messages)-1].Text), nil
+			return wordReply(req.Messages[0].Text, req.Messages[len(req.Messages)-1].Text, req.Schema), nil
 		},
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // newWordServer starts a server that speaks Ollama's protocol and answers the prompts of the three paper
-// metrics by comparing words. An answer that contains BABBLE makes it write nonsense, SLOW makes it
+// metrics by comparing words; verdicts only by the schema that must come with their prompt. An answer that contains BABBLE makes it write nonsense, SLOW makes it
 // wait for a minute, or until the client gives up.
 func newWordServer() *httptest.Server {
 	mux := http.NewServeMux()
@@ -69,7 +69,7 @@ func newWordServer() *httptest.Server {
 				case <-time.After(time.Minute):
 				}
 			}
-			res.Message.Content = wordReply(req.Messages[0].Content, last)
+			res.Message.Content = wordReply(req.Messages[0].Content, last, req.Format)
 			if n > 1 && res.Message.Content == "" {
 				http.Error(w, `{"error": "a prompt that the word server was not taught"}`, http.StatusBadRequest)
 				return
@@ -83,8 +83,9 @@ func newWordServer() *httptest.Server {
 	return httptest.NewServer(mux)
 }
 
-// wordReply answers a prompt, which it knows by its system message, by comparing words.
-func wordReply(system, last string) string {
+// wordReply answers a prompt, which it knows by its system message, by comparing words. It returns nothing
+// if it does not know the prompt, or if a schema is missing or not that of the prompt.
+func wordReply(system, last string, schema []byte) string {
 	if strings.Contains(last, "BABBLE") {
 		return "?!"
 	}
@@ -102,14 +103,7 @@ func wordReply(system, last string) string {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
 		}
 	case strings.Contains(system, "check statements"):
-		for line := range strings.Lines(part("Statements:", "Verdicts:")) {
-			number, claim, _ := strings.Cut(strings.TrimSpace(line), ". ")
-			verdict := "No"
-			if shared(claim, part("Text:", "Statements:")) >= 0.7 {
-				verdict = "Yes"
-			}
-			fmt.Fprintf(&b, "%s. The words were compared. Verdict: %s\n", number, verdict)
-		}
+		return verdictReply(part("Text:", "Statements:"), part("Statements:", "Verdicts:"), schema)
 	case strings.Contains(system, "write the question"):
 		return "What is it about " + part("Answer:", "Question:") + "?"
 	case strings.Contains(system, "copy them word for word"):
@@ -123,6 +117,32 @@ func wordReply(system, last string) string {
 		}
 	}
 	return b.String()
+}
+
+// verdictReply gives the verdicts on a numbered list of statements, one for each field of the schema.
+func verdictReply(text, statements string, schema []byte) string {
+	var object struct{ Required []string }
+	if json.Unmarshal(schema, &object) != nil {
+		return ""
+	}
+	lines := strings.Split(statements, "\n")
+	reply := map[string]any{}
+	for i, line := range lines {
+		number, claim, _ := strings.Cut(strings.TrimSpace(line), ". ")
+		verdict := "No"
+		if shared(claim, text) >= 0.7 {
+			verdict = "Yes"
+		}
+		if len(object.Required) != len(lines) || object.Required[i] != number {
+			return ""
+		}
+		reply[number] = map[string]string{"reason": "The words were compared.", "verdict": verdict}
+	}
+	b, err := json.Marshal(reply)
+	if err != nil {
+		return ""
+	}
+	return string(b)
 }
 
 // shared is the share of the words of a that b has.
