@@ -23,7 +23,8 @@ import (
 //	temperature: of the first draw, default 0; a retry is warmer
 //	top_p, seed: of a draw whose temperature is above 0
 //	reply:       "json" if the messages ask for JSON of the built-in prompt's form, to which engines that can
-//	             do so then hold the reply; else "text", which is the default
+//	             do so then hold the reply: its verdicts are Yes and No in any language. Else "text", the
+//	             default
 //	stop:        a JSON list of strings before which the reply ends
 //	yes, no:     words, separated by commas, that a verdict may consist of beside the English ones
 //	nothing:     phrases, separated by commas, by which the judge says that there is nothing to list
