@@ -23,6 +23,8 @@ for file in "$ASSAY_TEST_LIB" "$ASSAY_TEST_JUDGE" "$ASSAY_TEST_EMBED" "$ASSAY_TE
 	}
 done
 
+go mod download github.com/go-skynet/go-llama.cpp # its source is type-checked; no package imports it untagged
+
 [ $# -gt 0 ] || set -- ./...
 # One package at a time: most of those that run models use every core, and tests that time out on a busy
 # machine say nothing.

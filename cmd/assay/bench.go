@@ -45,6 +45,7 @@ type benchOptions struct {
 	batched     string
 	ollama      string
 	ollamaEmbed string
+	from        string
 	format      string
 }
 
@@ -65,6 +66,7 @@ func benchCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVar(&o.ollama, "ollama", "", "the judge's `NAME` in Ollama, to compare with")
 	f.StringVar(&o.ollamaEmbed, "ollama-embed", "", "the embedding model's `NAME` there")
 	f.StringVar(&o.stack.address, "address", "", "the `URL` of the Ollama server")
+	f.StringVar(&o.from, "from", "", "measure nothing, and print what --format json left in a `FILE`")
 	f.StringVar(&o.format, "format", "table", "how the figures are printed: table, json or md")
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
@@ -77,7 +79,11 @@ func benchCommand(ctx context.Context, s *std, args []string) error {
 	case o.ollama != "" && o.data == "":
 		return usageError{withHint(errors.New("--ollama compares rows"), "name a dataset with --data")}
 	}
-	b, err := o.measure(ctx, s)
+	measure := o.measure
+	if o.from != "" {
+		measure = o.read
+	}
+	b, err := measure(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -95,7 +101,7 @@ type benchmark struct {
 	Speeds      []benchSpeed `json:"speeds,omitempty"`
 	EngineRatio float64      `json:"engine_ratio,omitempty"` // the least of the speeds' ratios
 
-	*benchRows
+	benchRows
 	Peers map[string]benchPeer `json:"peers,omitempty"`
 }
 
@@ -112,15 +118,17 @@ type benchSpeed struct {
 
 // A benchRows is how rows were scored.
 type benchRows struct {
-	Rows             int     `json:"rows"`
+	Rows             int     `json:"rows"` // 0: none were asked for, and what follows is 0, too
 	Failed           int     `json:"failed"`
 	RowsPerMinute    float64 `json:"rows_per_minute"`
 	PrefixEfficiency float64 `json:"prefix_efficiency"`
 	Packing          float64 `json:"packing"`
-	Idle             float64 `json:"idle"`
+	Idle             float64 `json:"idle"` // a share
 	PromptTokens     int64   `json:"prompt_tokens"`
 	PromptComputed   int64   `json:"prompt_tokens_computed"`
 	OutputTokens     int64   `json:"output_tokens"`
+	Drafted          int64   `json:"drafted_tokens"`
+	Guessed          int64   `json:"drafted_tokens_right"`
 }
 
 // A benchPeer is how another engine scored the same rows.
@@ -153,6 +161,19 @@ func (o *benchOptions) measure(ctx context.Context, s *std) (*benchmark, error) 
 			return nil, fmt.Errorf("ollama: %w", err)
 		}
 		b.Peers = map[string]benchPeer{"ollama": peer}
+	}
+	return b, nil
+}
+
+// read takes what was measured earlier from a file.
+func (o *benchOptions) read(context.Context, *std) (*benchmark, error) {
+	data, err := os.ReadFile(o.from)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	b := new(benchmark)
+	if err := json.Unmarshal(data, b); err != nil {
+		return nil, usageError{fmt.Errorf("%s is not what assay bench --format json prints: %w", o.from, err)}
 	}
 	return b, nil
 }
@@ -238,17 +259,18 @@ func readBatched(path string) (map[llama.Shape]float64, error) {
 }
 
 // rows scores the dataset with the engine.
-func (o *benchOptions) rows(ctx context.Context, s *std, b *benchmark) (*benchRows, error) {
+func (o *benchOptions) rows(ctx context.Context, s *std, b *benchmark) (r benchRows, err error) {
 	stack := o.stack
 	stack.address, stack.trie = "", true
 	st, r, err := o.score(ctx, s, &stack)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	work, info := st.work(), st.judge.Info()
 	b.Engine, b.Model, b.Digest = info.Engine, info.Model, info.Digest
 	r.PrefixEfficiency, r.Packing, r.Idle = work.PrefixEfficiency(), work.Packing(), work.Idle()
 	r.PromptTokens, r.PromptComputed, r.OutputTokens = work.PromptTokens, work.PromptComputed, work.OutputTokens
+	r.Drafted, r.Guessed = work.Drafted, work.Guessed
 	return r, nil
 }
 
@@ -265,22 +287,21 @@ func (o *benchOptions) peer(ctx context.Context, s *std) (benchPeer, error) {
 
 // score scores the dataset with the metrics of the RAGAS paper, through models that it closes, and tells how long
 // that took once they were loaded.
-func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (*stack, *benchRows, error) {
+func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (st *stack, r benchRows, err error) {
 	ms, err := metrics.Preset("ragas-paper")
 	if err != nil {
-		return nil, nil, err
+		return nil, r, err
 	}
 	data, err := dataset.Open(ctx, o.data, dataset.Options{Limit: o.limit})
 	if err != nil {
-		return nil, nil, usageError{err}
+		return nil, r, usageError{err}
 	}
 	defer data.Close()
-	st, err := openStack(ctx, s, stack, needsOf(ms))
-	if err != nil {
-		return nil, nil, err
+	if st, err = openStack(ctx, s, stack, needsOf(ms)); err != nil {
+		return nil, r, err
 	}
 	defer st.close()
-	r := &benchRows{Rows: data.Summary().Rows}
+	r.Rows = data.Summary().Rows
 	meter := newMeter(s, r.Rows*len(ms), 0)
 	defer meter.stop()
 	start := time.Now()
@@ -321,7 +342,7 @@ func (b *benchmark) write(w io.Writer, format string) error {
 		}
 		render(t)
 	}
-	if r := b.benchRows; r != nil {
+	if r := b.benchRows; r.Rows > 0 {
 		t := table.NewWriter()
 		t.AppendHeader(table.Row{"three metrics of the RAGAS paper", ""})
 		t.AppendRow(table.Row{"rows", r.Rows})
@@ -336,6 +357,7 @@ func (b *benchmark) write(w io.Writer, format string) error {
 		t.AppendRow(table.Row{"idle while work waited", fmt.Sprintf("%.1f%%", 100*r.Idle)})
 		t.AppendRow(table.Row{"prompt tokens, of which computed", fmt.Sprintf("%d, %d", r.PromptTokens, r.PromptComputed)})
 		t.AppendRow(table.Row{"tokens written", r.OutputTokens})
+		t.AppendRow(table.Row{"tokens drafted, of which right", fmt.Sprintf("%d, %d", r.Drafted, r.Guessed)})
 		render(t)
 	}
 	return nil

@@ -46,5 +46,6 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 		"lines":     scriptLines,
 		"tinymodel": scriptTinyModel,
 		"waitlines": scriptWaitLines,
+		"sortlines": scriptSortLines,
 	}
 }

@@ -169,11 +169,18 @@ func scriptLines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// scriptSortLines sorts the lines of a file: sortlines FILE.
+func scriptSortLines(ts *testscript.TestScript, neg bool, args []string) {
+	lines := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
+	slices.Sort(lines)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o666))
+}
+
 // scriptWaitLines waits until a file that another process writes has some lines: waitlines FILE N.
 func scriptWaitLines(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		b, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil && bytes.Count(b, []byte("\n")) >= want {
 			return
