@@ -83,7 +83,7 @@ func (e *Engine) time(ctx context.Context, prompts [][]llama.Token, n int) (time
 			done:    make(chan written, 1),
 		}
 		writers = append(writers, w)
-		if err := hand(ctx, e, e.jobs, newJob(ctx, prompt, len(prompt), len(prompt), w)); err != nil {
+		if err := hand(ctx, e, e.jobs, newJob(ctx, prompt, len(prompt), newTiling(len(prompt)-1, len(prompt)-1), w)); err != nil {
 			return 0, err
 		}
 	}

@@ -5,19 +5,25 @@
 // the prompt into tokens in its own goroutine, hands over a job and waits. The owner then turns:
 //
 //  1. It admits waiting jobs to idle streams. A stream is a place for one sequence in the cache of keys
-//     and values. A job gets a copy of whatever part of its prompt any stream holds already; a job whose
-//     prompt is just being computed for another waits for that instead of computing it again.
-//  2. It computes a piece of the prompts that are not ready, several sequences at a time.
+//     and values. The prompts that streams hold, or are computing, stand in a radix tree; a job gets a copy
+//     of the longest part of its prompt that is there, and waits where a longer one is just being computed.
+//     Jobs of an earlier sample go first.
+//  2. It computes pieces of the prompts that are not ready, several sequences at a time.
 //  3. When all are ready, it computes one token more of every reply, all in one pass, and samples. A
-//     reply that ends makes room at once.
+//     reply that ends makes room at once. What a schema leaves no choice about is appended unsampled, and
+//     what a reply copies may be drafted: both are computed like a prompt.
+//
+// A job is tokens to compute and a task that takes logits: writing a reply, or scoring given text. Models that
+// read with one half and write with the other have a loop of their own, for the same jobs.
 //
 // # Repeatability
 //
-// The reply to a request has the same bits whatever is computed beside it and whatever was computed
+// The answer to a request has the same bits whatever is computed beside it and whatever was computed
 // before, on any number of threads. Three rules see to that, and tests hold them:
 //
-//   - Prompts are computed in pieces that end at fixed positions, the multiples of block, and a copied
-//     prefix ends at one: floating-point sums depend on where a prompt is cut.
+//   - Attention is computed in tiles of tokens where that is fast, and a token's bits depend on whether it
+//     is in one. Where the tiles are follows from the prompt alone: see tiling. Elsewhere a prompt can be
+//     cut, and shared, anywhere.
 //   - Pieces that are computed together have one width. llama.cpp cuts a batch of several sequences at the
 //     length of the shortest, so mixing lengths would move the cuts.
 //   - The number of tokens in a pass, and of logits taken from it, is a multiple of the tiles in which

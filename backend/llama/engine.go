@@ -90,7 +90,7 @@ func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w
 		return nil, err
 	}
 	defer leave()
-	prompt, border, err := e.prompt(req.Messages)
+	prompt, tiles, err := e.prompt(req.Messages)
 	if err != nil {
 		return nil, err
 	}
@@ -98,37 +98,41 @@ func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w
 		return nil, &backend.TooLongError{Tokens: max(n, 0), Limit: e.info.Context}
 	}
 	w.prompt = len(prompt)
-	j := newJob(ctx, prompt, len(prompt), border, w)
+	j := newJob(ctx, prompt, len(prompt), tiles, w)
 	j.limit = len(prompt) + req.MaxTokens
 	return j, nil
 }
 
-// prompt renders messages and cuts them into tokens, at least one. Border is where the last paragraph of the
-// last message begins: what one prompt has and the next one like it has not.
-func (e *Engine) prompt(messages []backend.Message) (prompt []llama.Token, border int, err error) {
+// prompt renders messages and cuts them into tokens, at least one.
+func (e *Engine) prompt(messages []backend.Message) ([]llama.Token, tiling, error) {
 	parts, err := e.model.chat.render(messages)
 	if err != nil {
-		return nil, 0, err
+		return nil, tiling{}, err
 	}
-	if e.model.vocab.atLeast(parts) > e.info.Context {
-		return nil, 0, &backend.TooLongError{Limit: e.info.Context}
+	vocab := e.model.vocab
+	if vocab.atLeast(parts) > e.info.Context {
+		return nil, tiling{}, &backend.TooLongError{Limit: e.info.Context}
 	}
-	prompt = e.model.vocab.prompt(parts)
+	prompt := vocab.prompt(parts)
 	if len(prompt) == 0 {
-		return nil, 0, fmt.Errorf("%w: the prompt has no tokens", backend.ErrInvalid)
+		return nil, tiling{}, fmt.Errorf("%w: the prompt has no tokens", backend.ErrInvalid)
 	}
-	return prompt, common(prompt, e.model.vocab.prompt(untilLastParagraph(parts))), nil
+	before, until := lastParagraph(parts)
+	last := common(prompt, vocab.prompt(before))
+	border := common(prompt, vocab.prompt(until))
+	// Behind the last tile there must be room to round a piece up.
+	return prompt, newTiling(last, min(border, len(prompt)-1, e.info.Context-block)), nil
 }
 
-// untilLastParagraph returns parts up to the last paragraph of the last message.
-func untilLastParagraph(parts []part) []part {
+// lastParagraph returns what stands in a prompt before its last message, and until the last paragraph of that.
+func lastParagraph(parts []part) (before, until []part) {
 	for i := len(parts) - 1; i >= 0; i-- {
 		if p := parts[i]; !p.template {
-			at := strings.LastIndex(p.text, "\n\n")
-			return append(parts[:i:i], part{text: p.text[:max(0, at)]})
+			at := max(0, strings.LastIndex(p.text, "\n\n"))
+			return parts[:i], append(parts[:i:i], part{text: p.text[:at]})
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // Close frees the model. Calls in flight return [backend.ErrClosed]; the pass that is being computed is

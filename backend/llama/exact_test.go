@@ -84,14 +84,14 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	prompt := randomPrompt(rng, m.vocab.size, length)
 	stem := prompt[:length*2/3]
-	border := length / 2 // up to here the prompt is computed in tiles
+	tiles := newTiling(length/5, length/2)
 
 	drafts := false
 
 	// run starts others, as many turns later the job, and returns the bits of what comes out for it.
 	run := func(turns int, others ...*job) []uint64 {
 		t.Helper()
-		j := bitJob(prompt, border, replies)
+		j := bitJob(prompt, tiles, replies)
 		if drafts {
 			j.limit = len(prompt) + replies
 		}
@@ -116,13 +116,13 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 	}
 	many := func(n int) (jobs []*job) {
 		for i := range n {
-			jobs = append(jobs, bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), border, 1+i*replies/8))
+			jobs = append(jobs, bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), newTiling(i*length/64, i*length/32), 1+i*replies/8))
 		}
 		return jobs
 	}
 	like := func(n int) (jobs []*job) {
 		for range n {
-			jobs = append(jobs, bitJob(slices.Concat(stem, randomPrompt(rng, m.vocab.size, 40)), border, replies))
+			jobs = append(jobs, bitJob(slices.Concat(stem, randomPrompt(rng, m.vocab.size, 40)), tiles, replies))
 		}
 		return jobs
 	}
@@ -164,8 +164,8 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 	check("on two threads beside 4", run(10, many(4)...))
 }
 
-func bitJob(prompt []llama.Token, border, most int) *job {
-	return newJob(context.Background(), prompt, len(prompt), border, newTestWriter(endless{}, prompt, most, backend.Sampling{}, 0))
+func bitJob(prompt []llama.Token, tiles tiling, most int) *job {
+	return newJob(context.Background(), prompt, len(prompt), tiles, newTestWriter(endless{}, prompt, most, backend.Sampling{}, 0))
 }
 
 func newTestWriter(text speller, prompt []llama.Token, most int, s backend.Sampling, seed uint64) *writer {

@@ -19,7 +19,7 @@ type job struct {
 	tokens []llama.Token // a prompt; then what is to be scored, or has been written so far
 	prompt int           // tokens of prompt
 	asked  int           // tokens when it came: the prompt, and what is to be scored
-	tile   int           // of those, computed in tiles of attention: a multiple of block
+	tiles  tiling        // of the prompt
 	from   int           // logits are wanted from this token on
 	limit  int           // tokens that there may ever be; 0: no more than there are
 	drafter
@@ -29,13 +29,8 @@ type job struct {
 
 // newJob returns a job for tokens that begin with so many of prompt, and whose logits are wanted from the
 // last of those on.
-//
-// Tiles are the fast way to compute attention, but one takes 64 tokens at once, and the tokens get other bits
-// in it than alone. So where a prompt is computed in tiles must follow from the prompt itself: it is up to
-// its last paragraph, at border. The rest is computed token by token, as it were: it can be cut and
-// shared anywhere.
-func newJob(ctx context.Context, tokens []llama.Token, prompt, border int, t task) *job {
-	return &job{ctx: ctx, turn: backend.Turn(ctx), tokens: tokens, prompt: prompt, tile: min(border, prompt-1) / block * block,
+func newJob(ctx context.Context, tokens []llama.Token, prompt int, tiles tiling, t task) *job {
+	return &job{ctx: ctx, turn: backend.Turn(ctx), tokens: tokens, prompt: prompt, tiles: tiles,
 		asked: len(tokens), from: prompt - 1, task: t}
 }
 

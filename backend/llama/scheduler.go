@@ -204,7 +204,7 @@ func (s *scheduler) pick() (int, match) {
 	for i, j := range s.waiting {
 		var m match
 		if s.sharing {
-			m = s.tree.find(j.tokens[:min(j.prompt, j.from)], j.tile)
+			m = s.tree.find(j.tokens[:min(j.prompt, j.from)], j.tiles)
 		}
 		if m.soon {
 			continue
@@ -233,7 +233,7 @@ func (s *scheduler) start(st *stream, j *job, m match) {
 	st.have = m.n
 	s.cache.cut(st.id, m.n)
 	s.assign(st, j.tokens[:j.prompt])
-	st.tile = j.tile
+	st.tiles = j.tiles
 	st.job = j
 	st.used = s.turns
 }
@@ -306,13 +306,13 @@ func (s *scheduler) ready() []*stream {
 func (s *scheduler) piece(st *stream, most int) piece {
 	n := min(st.left(), most)
 	if st.tiling() {
-		n = min(st.job.tile-st.have, max(block, most/block*block))
+		n = min(st.tiles.tiled(st.have), max(block, most/block*block))
 	} else {
-		n = min(n, wide)
+		n = min(n, wide, st.tiles.plain(st.have))
 	}
 	p := piece{stream: st.id, at: st.have, tokens: st.job.tokens[st.have : st.have+n], width: n}
 	p.from = max(0, st.job.from-st.have)
-	if s.sharing && n > 1 { // else there is no cutting out
+	if s.sharing && !st.writing() { // else there is no cutting out
 		p.width = roundUp(n, s.columns)
 	}
 	return p
@@ -369,7 +369,7 @@ func (s *scheduler) gather() {
 		}
 		s.cache.copy(to.id, from.id)
 		s.assign(to, from.prompt)
-		to.job, to.have, to.tile, to.used = from.job, from.have, from.tile, from.used
+		to.job, to.have, to.tiles, to.used = from.job, from.have, from.tiles, from.used
 		s.release(from)
 	}
 }

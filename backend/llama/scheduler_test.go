@@ -84,7 +84,7 @@ func (c *fakeCache) compute(pieces []piece) error {
 			c.t.Fatal("pieces are not ordered by stream")
 		case !c.uncut && width == 1 && i > 0 && p.stream != pieces[i-1].stream+1:
 			c.t.Fatalf("there is a gap before stream %d", p.stream)
-		case width > wide && (p.at%block != 0 || width%block != 0 || len(p.tokens) != width):
+		case width > wide && (width%block != 0 || len(p.tokens) != width):
 			c.t.Fatalf("a piece from %d to %d", p.at, end)
 		case end > c.room:
 			c.t.Fatalf("stream %d has no room for %d tokens", p.stream, end)
@@ -137,14 +137,14 @@ func newFake(t *testing.T, slots int) (*scheduler, *fakeCache) {
 	return s, c
 }
 
-// fakeBorder finds the last paragraph of a prompt: what follows the last token 1.
-func fakeBorder(prompt []llama.Token) int {
-	for i := len(prompt) - 1; i > 0; i-- {
-		if prompt[i] == 1 {
-			return i
-		}
+// fakeTiling takes the first token 2 of a prompt for the start of its last message, and the last token 1
+// for that of the last paragraph.
+func fakeTiling(prompt []llama.Token) tiling {
+	border := len(prompt) - 1
+	for border > 0 && prompt[border] != 1 {
+		border--
 	}
-	return 0
+	return newTiling(max(0, slices.Index(prompt[:border], 2)), border)
 }
 
 func newFakeJob(prompt []llama.Token, most int, seed uint64) *job {
@@ -152,7 +152,7 @@ func newFakeJob(prompt []llama.Token, most int, seed uint64) *job {
 	if seed != 0 {
 		sampling.Temperature = 1
 	}
-	return newJob(context.Background(), prompt, len(prompt), fakeBorder(prompt), newTestWriter(fakeText{}, prompt, most, sampling, seed))
+	return newJob(context.Background(), prompt, len(prompt), fakeTiling(prompt), newTestWriter(fakeText{}, prompt, most, sampling, seed))
 }
 
 // wantReply computes a job's reply the plain way.
@@ -286,10 +286,10 @@ func TestSharedPrefixIsComputedOnce(t *testing.T) {
 		for range n {
 			own := tokens(rng, tail)
 			for i := range own {
-				own[i] = max(own[i], 2) // no new paragraph
+				own[i] = max(own[i], 3) // no new message or paragraph
 			}
 			made++
-			own[0] = llama.Token(1 + made) // no two begin alike
+			own[0] = llama.Token(2 + made) // no two begin alike
 			list = append(list, slices.Concat(stem, own))
 		}
 		return list

@@ -22,7 +22,7 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
-	prompt, border, continuations, err := e.continuations(ctx, req)
+	prompt, tiles, continuations, err := e.continuations(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 		scorers[at].last = append(scorers[at].last, last)
 	}
 	for _, s := range scorers {
-		j := newJob(ctx, slices.Concat(prompt, s.stem), len(prompt), border, s)
+		j := newJob(ctx, slices.Concat(prompt, s.stem), len(prompt), tiles, s)
 		if err := hand(ctx, e, e.jobs, j); err != nil {
 			return nil, err
 		}
@@ -65,29 +65,29 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 }
 
 // continuations renders a request and cuts it into tokens.
-func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (prompt []llama.Token, border int, list [][]llama.Token, err error) {
+func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (prompt []llama.Token, tiles tiling, list [][]llama.Token, err error) {
 	leave, err := e.enter(ctx)
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, tiles, nil, err
 	}
 	defer leave()
-	if prompt, border, err = e.prompt(req.Messages); err != nil {
-		return nil, 0, nil, err
+	if prompt, tiles, err = e.prompt(req.Messages); err != nil {
+		return nil, tiles, nil, err
 	}
 	for _, text := range req.Continuations {
 		if err := e.refuse(ctx); err != nil {
-			return nil, 0, nil, err
+			return nil, tiles, nil, err
 		}
 		c, err := e.continuation(req.Messages, prompt, text)
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, tiles, nil, err
 		}
 		if n := len(prompt) + len(c); n > e.info.Context {
-			return nil, 0, nil, &backend.TooLongError{Tokens: n, Limit: e.info.Context}
+			return nil, tiles, nil, &backend.TooLongError{Tokens: n, Limit: e.info.Context}
 		}
 		list = append(list, c)
 	}
-	return prompt, border, list, nil
+	return prompt, tiles, list, nil
 }
 
 // continuation cuts one continuation of a prompt into tokens, at least one.

@@ -72,12 +72,12 @@ func TestScoreIsPlainScore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prompt, border, list, err := e.continuations(t.Context(), req)
+	prompt, tiles, list, err := e.continuations(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if border >= block {
-		t.Fatalf("the prompt is computed in tiles up to %d: it must be shorter for this test", border)
+	if tiles.head > 0 || tiles.end > tiles.last {
+		t.Fatalf("the prompt is computed in tiles, %+v: it must be shorter for this test", tiles)
 	}
 	for i, c := range list {
 		want := plainScore(t, e.model, slices.Concat(prompt, c), len(prompt))

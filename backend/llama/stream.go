@@ -8,7 +8,7 @@ type stream struct {
 	job    *job          // what it is working on; nil when it is idle
 	prompt []llama.Token // of that job, or of an earlier one as far as the stream holds it; in the tree
 	have   int           // tokens whose keys and values are in the cache: those of prompt, then of a reply
-	tile   int           // tokens of prompt that are computed in tiles: see job
+	tiles  tiling        // of prompt
 	used   int           // the turn in which it was last useful
 }
 
@@ -24,22 +24,10 @@ func (s *stream) left() int {
 func (s *stream) prompting() bool { return s.left() > 1 }
 
 // tiling reports whether what comes next is computed in tiles.
-func (s *stream) tiling() bool { return s.job != nil && s.have < s.job.tile }
+func (s *stream) tiling() bool { return s.job != nil && s.tiles.tiled(s.have) > 0 }
 
 // writing reports whether the last token of a reply is to be computed, from which the next follows.
 func (s *stream) writing() bool { return s.left() == 1 }
-
-// block is the number of queries for which llama.cpp computes attention together, in a tile.
-const block = 64
-
-// shares returns how many of n tokens that the stream has in common with another prompt can be taken for it:
-// those that both compute in the same way.
-func (s *stream) shares(n, tile int) int {
-	if s.tile == tile && n >= tile {
-		return n
-	}
-	return min(n, s.tile, tile) / block * block
-}
 
 // tail is how much of an idle stream's prompt may be given up for a job that takes the rest of it, rather
 // than copy the rest to another stream.

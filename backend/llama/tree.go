@@ -83,8 +83,8 @@ func (t *tree) remove(s *stream) {
 }
 
 // find looks for the longest beginning of prompt that can be taken from a stream, and tells whether one that
-// is longer is being computed. The first tile tokens of the prompt are computed in tiles.
-func (t *tree) find(prompt []llama.Token, tile int) match {
+// is longer is being computed.
+func (t *tree) find(prompt []llama.Token, tiles tiling) match {
 	var m match
 	depth, promised := 0, 0
 	for at := &t.root; depth < len(prompt); {
@@ -95,11 +95,11 @@ func (t *tree) find(prompt []llama.Token, tile int) match {
 		n := common(prompt[depth:], below.label)
 		depth += n
 		for _, s := range below.streams {
-			if have := s.shares(min(s.have, depth), tile); have > m.n {
+			if have := s.tiles.shares(min(s.have, depth), tiles); have > m.n {
 				m.from, m.n = s, have
 			}
 			if s.have < len(s.prompt) {
-				promised = max(promised, s.shares(depth, tile))
+				promised = max(promised, s.tiles.shares(depth, tiles))
 			}
 		}
 		if n < len(below.label) {
