@@ -26,7 +26,9 @@ type model struct {
 
 // load loads a model as planned. On an error nothing is left behind.
 func load(p *plan) (*model, error) {
-	handle, err := llama.ModelLoadFromFile(p.Model, llama.ModelDefaultParams())
+	params := llama.ModelDefaultParams()
+	params.NGpuLayers = int32(p.offload.layers)
+	handle, err := llama.ModelLoadFromFile(p.Model, params)
 	if err != nil {
 		return nil, fmt.Errorf("llama.cpp cannot load the model%s", process.log.said())
 	}

@@ -53,7 +53,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.fit(lib, availableMemory); err != nil {
+	if err := p.fit(GPUs(), availableMemory); err != nil {
 		return nil, err
 	}
 	if o.Digest == "" {
@@ -73,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		info: backend.Info{
-			Engine:  lib.String() + m.attention(),
+			Engine:  lib.String() + p.offload.String() + m.attention(),
 			Model:   o.Name,
 			Digest:  o.Digest,
 			Context: p.context,
@@ -99,6 +99,7 @@ type plan struct {
 	context int // tokens a call
 	slots   int
 	columns int // see scheduler
+	offload offload
 }
 
 // newPlan checks the options against what the file's header says.
@@ -157,29 +158,26 @@ func availableMemory() (uint64, error) {
 
 // fit lowers the number of slots, where that was left to us, until model and cache fit in memory, and
 // refuses a model that does not fit at all.
-func (p *plan) fit(lib Library, available func() (uint64, error)) error {
+func (p *plan) fit(cards []Device, available func() (uint64, error)) error {
 	if !p.writes() || p.encodes() {
 		p.slots = 2 // one call is computed at a time; the next can be on its way
 	}
-	if len(lib.Devices) > 0 {
-		return nil // llama.cpp divides the model between memories that are not ours to count
+	if len(cards) > 0 {
+		p.onCards(cards)
 	}
 	have, err := available()
 	if err != nil {
 		return fmt.Errorf("cannot tell how much memory is free: %w", err)
 	}
-	need := func(slots int) uint64 {
-		return uint64(p.file.Size) + uint64(p.file.KVBytes)*uint64(streamRoom(p.context)*p.streams(slots)) + p.logits() + spare
-	}
-	for p.Slots == 0 && p.slots > 1 && need(p.slots) > have {
+	for p.Slots == 0 && p.slots > 1 && p.rest()+spare > have {
 		p.slots /= 2
 	}
-	if need(p.slots) <= have {
+	if p.rest()+spare <= have {
 		return nil
 	}
 	return fmt.Errorf("%s needs %s of memory (%s of weights, the rest for %d slots of %d tokens) and %s are free: "+
 		"close other programs, give it less context or fewer slots, or choose a smaller model",
-		p.Model, gib(need(p.slots)), gib(uint64(p.file.Size)), p.slots, p.context, gib(have))
+		p.Model, gib(p.rest()+spare), gib(uint64(p.file.Size)), p.slots, p.context, gib(have))
 }
 
 func gib(n uint64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }

@@ -68,7 +68,7 @@ func TestPlanMemory(t *testing.T) {
 		t.Helper()
 		p, err := newPlan(o, file)
 		if err == nil {
-			err = p.fit(Library{}, func() (uint64, error) { return free, nil })
+			err = p.fit(nil, func() (uint64, error) { return free, nil })
 		}
 		switch {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
@@ -87,6 +87,38 @@ func TestPlanMemory(t *testing.T) {
 	check(Options{Slots: 16}, 10*gb, 0, "fewer slots")
 	check(Options{Slots: 8, Context: 1024}, 6*gb, 8, "")
 	check(Options{}, 1*gb, 0, "4.0 GiB of weights")
+}
+
+func TestPlanCards(t *testing.T) {
+	const gb = 1 << 30
+	file := &models.Info{Path: "m.gguf", Size: 4 * gb, Layers: 31, Context: 8192, Causal: true, KVBytes: 128 << 10}
+	check := func(o Options, free, memory uint64, want offload, slots int) {
+		t.Helper()
+		o.Log = t.Logf
+		p, err := newPlan(o, file)
+		if err == nil {
+			err = p.fit([]Device{{Name: "CUDA0", Free: free}}, func() (uint64, error) { return memory, nil })
+		}
+		if slots == 0 {
+			if err == nil {
+				t.Errorf("%s on the card and %s beside it are enough", gib(free), gib(memory))
+			}
+			return
+		}
+		if err != nil || p.offload != want || p.slots != slots {
+			t.Errorf("%s on the card: %+v with %d slots, %v; want %+v with %d", gib(free), p.offload, p.slots, err, want, slots)
+		}
+	}
+	whole := offload{layers: 32, whole: true, where: "CUDA0"}
+	// 4096 tokens of cache take half a gigabyte a stream.
+	check(Options{}, 80*gb, 1*gb, whole, 64)
+	check(Options{}, 24*gb, 1*gb, whole, 32)
+	check(Options{}, 7*gb, 1*gb, whole, 4)
+	check(Options{Slots: 16}, 16*gb, 1*gb, whole, 16)
+	// Weights and cache of 16 slots are 12 GiB, 3/8 of one a layer.
+	check(Options{Slots: 16}, 6*gb+cardSpare, 16*gb, offload{layers: 16, where: "CUDA0"}, 16)
+	check(Options{Slots: 16}, 6*gb+cardSpare, 5*gb, offload{}, 0)
+	check(Options{Slots: 16}, 1<<20, 16*gb, offload{}, 16)
 }
 
 func TestLoadRefuses(t *testing.T) {
