@@ -35,7 +35,7 @@ scripts/bench/batched.sh "$judge" $prompt $reply $sequences >"$work/batched.json
 say "an Ollama server"
 port=$((20000 + RANDOM % 20000))
 export OLLAMA_HOST=http://127.0.0.1:$port
-env -u OLLAMA_NUM_PARALLEL OLLAMA_MODELS="$work/models" HOME="$work" "$ollama" serve 2>"$work/server.log" &
+env -u OLLAMA_NUM_PARALLEL OLLAMA_MODELS="$work/models" HOME="$work" "$ollama" serve >"$work/server.log" 2>&1 &
 server=$!
 for _ in $(seq 50); do
 	"$ollama" list >/dev/null 2>&1 && break
