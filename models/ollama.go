@@ -286,7 +286,7 @@ func findOllama(name string) (*Model, error) {
 	found := matching(all, want)
 	switch {
 	case len(found) == 0 && err != nil:
-		return nil, fmt.Errorf("Ollama's store cannot be read: %w", err)
+		return nil, fmt.Errorf("the store of Ollama cannot be read: %w", err)
 	case len(found) == 0:
 		return nil, fmt.Errorf("there is no model %q in Ollama's store: %s", name, haveOllama(all))
 	case len(found) > 1:

@@ -34,9 +34,10 @@ func TestQuantize(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("interrupted: error is %v", err)
 	}
-	process.compute.Lock() // until the other thread is done with it
+	process.compute.Lock() // once the other thread is done with it
+	left, err := os.ReadDir(dir)
 	process.compute.Unlock()
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+	if err != nil || len(left) != 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
 }
