@@ -30,7 +30,7 @@ func ParseKey(s string) (Key, error) {
 }
 
 // keyVersion changes whenever the same request would be answered from different bytes.
-const keyVersion = "assay key 1"
+const keyVersion = "assay key 2"
 
 // GenerateKey is the key of the answer that the model described by info gives to req.
 func GenerateKey(info Info, req *GenerateRequest) Key {
