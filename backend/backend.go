@@ -62,6 +62,7 @@ const (
 	CanScore                     // Score, exact
 	CanConstrain                 // Generate with a Schema
 	CanRerank                    // Rerank
+	CanChoose                    // Score of continuations that are told apart by their first token; CanScore implies it
 )
 
 // Has reports whether o includes every ability in want.
@@ -70,7 +71,7 @@ func (o Ops) Has(want Ops) bool { return o&want == want }
 // String lists the abilities, comma separated, in a fixed order: "generate, embed".
 func (o Ops) String() string {
 	var names []string
-	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank"} {
+	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose"} {
 		if o.Has(1 << i) {
 			names = append(names, name)
 		}

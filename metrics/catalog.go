@@ -12,20 +12,29 @@ import (
 
 // All returns every metric, sorted by name.
 func All() []Metric {
-	return []Metric{
-		answerRelevanceQuestions(),
-		contextRelevanceSentences(),
-		faithfulnessClaims(),
-	}
+	list := slices.Concat(
+		paperMetrics(), ragasMetrics(), claimsMetrics(), unitxtMetrics(),
+		logitMetrics(), gradeMetrics(), criteriaMetrics(), safetyMetrics(), agentMetrics(),
+		likelihoodMetrics(), embeddingMetrics(), lexicalMetrics(), retrievalMetrics(), formMetrics(),
+	)
+	slices.SortFunc(list, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // defaults names the method that a bare dimension means.
 func defaults() map[string]string {
-	return map[string]string{
-		"answer_relevance":  "questions",
-		"context_relevance": "sentences",
-		"faithfulness":      "claims",
+	methods := make(map[string]string)
+	for _, m := range All() {
+		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
+			methods[dimension] = method
+		}
 	}
+	return methods
+}
+
+// paperMetrics are those of the RAGAS paper, by its own methods.
+func paperMetrics() []Metric {
+	return []Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims()}
 }
 
 // Presets returns named lists of metrics.

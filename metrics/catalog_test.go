@@ -14,7 +14,7 @@ func TestAll(t *testing.T) {
 	}
 	for _, m := range All() {
 		dimension, method, ok := strings.Cut(m.Name, "/")
-		if !ok || dimension == "" || method == "" || m.Doc == "" || m.Source == "" || m.Score == nil || m.Needs == 0 || !(m.Min < m.Max) {
+		if !ok || dimension == "" || method == "" || m.Doc == "" || m.Source == "" || m.Formula == "" || m.Calls == "" || m.Score == nil || m.Needs == 0 || !(m.Min < m.Max) {
 			t.Errorf("%s is not complete: %+v", m.Name, m)
 		}
 		if _, ok := defaults()[dimension]; !ok {

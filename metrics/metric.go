@@ -13,6 +13,13 @@ type Metric struct {
 	Doc    string // what it measures, in one line
 	Source string // the paper and section, or the project, that the formula comes from
 
+	// Formula says how the value comes about, in a sentence or a formula that names what is counted.
+	Formula string
+	// Calls says what a sample costs: "none", "1 choice for each context". Those of a model only.
+	Calls string
+	// Default says that the metric's dimension by itself ("faithfulness") means this method.
+	Default bool
+
 	Min, Max      float64 // the range of a Score's Value, both ends possible
 	LowerIsBetter bool
 

@@ -26,7 +26,8 @@ import (
 //	             do so then hold the reply: its verdicts are Yes and No in any language. Else "text", the
 //	             default
 //	stop:        a JSON list of strings before which the reply ends
-//	yes, no:     words, separated by commas, that a verdict may consist of beside the English ones
+//	yes, no:     words, separated by commas, that a verdict may consist of beside the English ones; where a
+//	             metric reads the probabilities of a verdict, it is the first of them that it reads
 //	nothing:     phrases, separated by commas, by which the judge says that there is nothing to list
 //
 // Then come the messages, each after a line "--- system", "--- user" or "--- assistant", the last one
@@ -44,6 +45,7 @@ type Prompt struct {
 	JSON             bool // the messages ask for it
 	MaxTokens        int
 	Yes, No, Nothing []string // in the form of tokenize.Normalize
+	YesWord, NoWord  string   // the first of Yes and of No as the header has it, "" if none
 
 	messages []promptMessage
 }

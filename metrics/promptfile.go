@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -111,11 +112,11 @@ func (p *Prompt) header(line string) error {
 	case "stop":
 		err = json.Unmarshal([]byte(value), &p.Stop)
 	case "yes":
-		p.Yes, err = phrases(value)
+		p.YesWord, p.Yes, err = phrases(value)
 	case "no":
-		p.No, err = phrases(value)
+		p.NoWord, p.No, err = phrases(value)
 	case "nothing":
-		p.Nothing, err = phrases(value)
+		_, p.Nothing, err = phrases(value)
 	default:
 		return fmt.Errorf("unknown field %q: want version, max_tokens, temperature, top_p, seed, reply, stop, yes, no or nothing", field)
 	}
@@ -134,17 +135,17 @@ func parseWithin(value string, limit float64) (float64, error) {
 	return x, nil
 }
 
-// phrases reads a list with commas, in normal form.
-func phrases(value string) ([]string, error) {
-	var list []string
+// phrases reads a list with commas: the first phrase as it stands, and all of them in normal form.
+func phrases(value string) (first string, list []string, err error) {
 	for phrase := range strings.SplitSeq(value, ",") {
 		normal := tokenize.Normalize(phrase)
 		if normal == "" {
-			return nil, fmt.Errorf("%q holds an empty phrase", value)
+			return "", nil, fmt.Errorf("%q holds an empty phrase", value)
 		}
 		list = append(list, normal)
 	}
-	return list, nil
+	first, _, _ = strings.Cut(value, ",")
+	return strings.TrimSpace(first), list, nil
 }
 
 // message reads one message: lines are its own, the first one "--- role", at line number start.
@@ -217,6 +218,18 @@ type promptExample struct {
 
 // promptExamples describes the prompts of all metrics, by name.
 func promptExamples() map[string]promptExample {
+	all := make(map[string]promptExample)
+	for _, family := range []map[string]promptExample{
+		paperPrompts(), ragasPrompts(), claimsPrompts(), logitPrompts(), gradePrompts(), criteriaPrompts(),
+		safetyPrompts(), agentPrompts(), likelihoodPrompts(),
+	} {
+		maps.Copy(all, family)
+	}
+	return all
+}
+
+// paperPrompts are those of paperMetrics.
+func paperPrompts() map[string]promptExample {
 	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
 	return map[string]promptExample{
 		"faithfulness_statements": {

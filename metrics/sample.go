@@ -18,9 +18,21 @@ type Sample struct {
 	References          []string                   `json:"reference_answers,omitempty"`
 	ReferenceContexts   []string                   `json:"reference_contexts,omitempty"`
 	ReferenceContextIDs []string                   `json:"reference_context_ids,omitempty"`
-	History             []backend.Message          `json:"history,omitempty"` // the turns before Question
-	Group               string                     `json:"group,omitempty"`   // samples that are not independent share one
-	Extra               map[string]json.RawMessage `json:"extra,omitempty"`   // every other column, as it was
+	History             []backend.Message          `json:"history,omitempty"`       // the turns before Question
+	Relevance           map[string]int             `json:"relevance,omitempty"`     // the judged grade of a passage, by its id; 0 is judged and of no use
+	OtherAnswers        []string                   `json:"other_answers,omitempty"` // rivals of Answer, or further draws of it
+	ToolCalls           []ToolCall                 `json:"tool_calls,omitempty"`    // made on the way to Answer, in order
+	ReferenceToolCalls  []ToolCall                 `json:"reference_tool_calls,omitempty"`
+	ReferenceTopics     []string                   `json:"reference_topics,omitempty"` // what the conversation should keep to
+	Rubrics             map[string]string          `json:"rubrics,omitempty"`          // of this row alone: what each score means
+	Group               string                     `json:"group,omitempty"`            // samples that are not independent share one
+	Extra               map[string]json.RawMessage `json:"extra,omitempty"`            // every other column, as it was
+}
+
+// A ToolCall is one use of a tool by an agent.
+type ToolCall struct {
+	Name string                     `json:"name"`
+	Args map[string]json.RawMessage `json:"args,omitempty"`
 }
 
 // A Field names a column of a [Sample]; a set of them is their union.
@@ -35,12 +47,19 @@ const (
 	ReferenceContexts
 	ReferenceContextIDs
 	History
+	Relevance
+	OtherAnswers
+	ToolCalls
+	ReferenceToolCalls
+	ReferenceTopics
+	Rubrics
 )
 
 // fieldNames are the names of the fields in datasets, in the order of their bits.
 func fieldNames() []string {
 	return []string{"question", "answer", "contexts", "context_ids", "reference_answers",
-		"reference_contexts", "reference_context_ids", "history"}
+		"reference_contexts", "reference_context_ids", "history", "relevance", "other_answers", "tool_calls",
+		"reference_tool_calls", "reference_topics", "rubrics"}
 }
 
 // Has reports whether f includes every field in want.
@@ -73,6 +92,12 @@ func (s *Sample) Fields() Field {
 		ReferenceContexts:   !blank(s.ReferenceContexts...),
 		ReferenceContextIDs: !blank(s.ReferenceContextIDs...),
 		History:             len(s.History) > 0,
+		Relevance:           len(s.Relevance) > 0,
+		OtherAnswers:        !blank(s.OtherAnswers...),
+		ToolCalls:           len(s.ToolCalls) > 0,
+		ReferenceToolCalls:  len(s.ReferenceToolCalls) > 0,
+		ReferenceTopics:     !blank(s.ReferenceTopics...),
+		Rubrics:             len(s.Rubrics) > 0,
 	} {
 		if filled {
 			f |= bit

@@ -24,7 +24,7 @@ import (
 // Its tokens are words and single punctuation marks: see [Tokens].
 type Fake struct {
 	// About is what Info returns, once zero fields are filled: Context 4096, Slots 4, an Ops of generate,
-	// embed, score and rerank, and constant names.
+	// embed, score, choose and rerank, and constant names.
 	About backend.Info
 
 	// Reply writes the reply to a request, before Stop and MaxTokens cut it. An error from it is
@@ -105,7 +105,7 @@ func (f *Fake) Info() backend.Info {
 		info.Slots = 4
 	}
 	if info.Ops == 0 {
-		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanRerank
+		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanChoose | backend.CanRerank
 	}
 	return info
 }

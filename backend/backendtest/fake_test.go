@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 	check("default", 0, 0)
 	check("generate", backend.CanGenerate, 512)
 	check("embed", backend.CanEmbed, 256)
-	check("score", backend.CanScore, 2048)
+	check("score", backend.CanScore|backend.CanChoose, 2048)
 	check("rerank", backend.CanRerank, 256)
 	check("constrain", backend.CanGenerate|backend.CanConstrain, 4096)
 }

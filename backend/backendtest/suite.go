@@ -160,6 +160,9 @@ func (s *suite) testInfo(t *testing.T) {
 	if i.Ops == 0 {
 		t.Error("Info claims no ability")
 	}
+	if i.Ops.Has(backend.CanScore) && !i.Ops.Has(backend.CanChoose) {
+		t.Error("Info claims to score but not to choose")
+	}
 	if i.Ops.Has(backend.CanConstrain) && !i.Ops.Has(backend.CanGenerate) {
 		t.Error("Info claims to constrain but not to generate")
 	}

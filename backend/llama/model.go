@@ -181,9 +181,9 @@ func (m *model) ops() backend.Ops {
 	var ops backend.Ops
 	switch {
 	case m.writer != nil:
-		ops |= backend.CanGenerate | backend.CanScore | backend.CanConstrain
+		ops |= backend.CanGenerate | backend.CanScore | backend.CanChoose | backend.CanConstrain
 	case m.translator != nil: // the vocabulary of T5 has no braces
-		ops |= backend.CanGenerate | backend.CanScore
+		ops |= backend.CanGenerate | backend.CanScore | backend.CanChoose
 	}
 	switch {
 	case m.reader == nil:

@@ -15,7 +15,7 @@ func fieldColumns() []fieldNames {
 		{"id", []string{"id", "sample_id", "query_id"}},
 		{"group", []string{"group", "group_id"}},
 		{"question", []string{"question", "user_input", "input", "query"}},
-		{"answer", []string{"answer", "response", "actual_output", "output", "generated_answer"}},
+		{"answer", []string{"answer", "response", "actual_output", "output", "generated_answer", "answer_a"}},
 		{"contexts", []string{"contexts", "retrieved_contexts", "retrieval_context", "retrieved_context",
 			"context", "source_documents", "passages"}},
 		{"context_ids", []string{"context_ids", "retrieved_context_ids"}},
@@ -25,6 +25,12 @@ func fieldColumns() []fieldNames {
 		{"reference_contexts", []string{"reference_contexts", "ground_truth_context", "ground_truth_contexts"}},
 		{"reference_context_ids", []string{"reference_context_ids"}},
 		{"history", []string{"history", "chat_history"}},
+		{"relevance", []string{"relevance", "qrels", "relevance_judgments"}},
+		{"other_answers", []string{"other_answers", "multi_responses", "answer_b"}},
+		{"tool_calls", []string{"tool_calls", "tools_called"}},
+		{"reference_tool_calls", []string{"reference_tool_calls", "expected_tools"}},
+		{"reference_topics", []string{"reference_topics"}},
+		{"rubrics", []string{"rubrics"}},
 	}
 }
 

@@ -508,3 +508,50 @@ func TestFlatMemory(t *testing.T) {
 		t.Errorf("%d MiB in use while reading, want at most 24", peak>>20)
 	}
 }
+
+// What agents did, rivals, grades and rubrics, in the forms in which others write them.
+func TestFurtherColumns(t *testing.T) {
+	check := func(row string, want metrics.Sample) {
+		t.Helper()
+		want.ID = "x"
+		got := one(t, "d.jsonl", `{"id": "x", `+row+`}`)
+		if !reflect.DeepEqual(*got, want) {
+			a, _ := json.Marshal(got)
+			b, _ := json.Marshal(want)
+			t.Errorf("%s:\n got %s\nwant %s", row, a, b)
+		}
+	}
+	args := map[string]json.RawMessage{"city": json.RawMessage(`"Oslo"`), "days": json.RawMessage(`2`)}
+	calls := []metrics.ToolCall{{Name: "weather", Args: args}, {Name: "done"}}
+	check(`"tool_calls": [{"name": "weather", "args": {"city": "Oslo", "days": 2}}, {"name": "done"}]`, metrics.Sample{ToolCalls: calls})
+	check(`"tools_called": [{"name": "weather", "input_parameters": {"city": "Oslo", "days": 2}}, {"name": "done", "input_parameters": null}]`,
+		metrics.Sample{ToolCalls: calls})
+	check(`"expected_tools": [{"type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Oslo\", \"days\": 2}"}}, {"name": "done"}]`,
+		metrics.Sample{ReferenceToolCalls: calls})
+	check(`"answer_a": "yes", "answer_b": "no"`, metrics.Sample{Answer: "yes", OtherAnswers: []string{"no"}})
+	check(`"response": "yes", "multi_responses": ["no", "perhaps"]`, metrics.Sample{Answer: "yes", OtherAnswers: []string{"no", "perhaps"}})
+	check(`"relevance": {"d1": 2, "d2": 0}`, metrics.Sample{Relevance: map[string]int{"d1": 2, "d2": 0}})
+	check(`"rubrics": {"1": "wrong", "5": "right"}, "reference_topics": ["music", "art"]`,
+		metrics.Sample{Rubrics: map[string]string{"1": "wrong", "5": "right"}, ReferenceTopics: []string{"music", "art"}})
+	check(`"rubrics": null, "tool_calls": null, "relevance": null`, metrics.Sample{})
+
+	got := one(t, "d.csv", "id,tool_calls,relevance,rubrics\nx,\"[{\"\"name\"\": \"\"done\"\"}]\",\"{\"\"d1\"\": 1}\",\n")
+	if want := (metrics.Sample{ID: "x", ToolCalls: calls[1:], Relevance: map[string]int{"d1": 1}}); !reflect.DeepEqual(*got, want) {
+		t.Errorf("from CSV: %+v", got)
+	}
+
+	refuse := func(row, want string) {
+		t.Helper()
+		_, bad, _, err := load(t, write(t, "d.jsonl", `{"id": "y"}`+"\n"+`{"id": "x", `+row+`}`), Options{})
+		if err != nil || len(bad) != 1 || !strings.Contains(bad[0], want) {
+			t.Errorf("%s: %q, %v; want a bad row that says %q", row, bad, err, want)
+		}
+	}
+	refuse(`"relevance": {"d1": "high"}`, `want an object such as {"passage-7": 2}`)
+	refuse(`"relevance": [1, 2]`, `want an object such as`)
+	refuse(`"rubrics": "be kind"`, `want an object such as`)
+	refuse(`"tool_calls": [{"args": {}}]`, "call 1: no name")
+	refuse(`"tool_calls": [{"name": "a"}, "b"]`, "call 2: want an object with a name, have text")
+	refuse(`"tool_calls": [{"name": "a", "args": [1]}]`, "args: want an object")
+	refuse(`"tool_calls": "a"`, "want a list of calls")
+}

@@ -78,6 +78,18 @@ func (d *draft) set(field string, c cell) (err error) {
 		d.ReferenceContextIDs, _, err = c.passages()
 	case "history":
 		d.History, err = c.turns()
+	case "relevance":
+		err = c.object(&d.Relevance, `{"passage-7": 2}`)
+	case "other_answers":
+		d.OtherAnswers, _, err = c.passages()
+	case "tool_calls":
+		d.ToolCalls, err = c.toolCalls()
+	case "reference_tool_calls":
+		d.ReferenceToolCalls, err = c.toolCalls()
+	case "reference_topics":
+		d.ReferenceTopics, _, err = c.passages()
+	case "rubrics":
+		err = c.object(&d.Rubrics, `{"1": "misses the point", "5": "complete"}`)
 	}
 	return err
 }
@@ -303,6 +315,76 @@ func appendPair(turns []backend.Message, value []byte) ([]backend.Message, error
 	return append(turns,
 		backend.Message{Role: backend.User, Text: pair[0]},
 		backend.Message{Role: backend.Assistant, Text: pair[1]}), nil
+}
+
+// object decodes a JSON object, or in a table its text, into a map. An empty cell and null are none.
+func (c cell) object(into any, like string) error {
+	value := bytes.TrimSpace(c.value)
+	if len(value) == 0 {
+		return nil
+	}
+	if kind := kindOf(value); kind != "an object" && kind != "null" || json.Unmarshal(value, into) != nil {
+		return fmt.Errorf("want an object such as %s", like)
+	}
+	return nil
+}
+
+// toolCalls decodes a list of the tools that an agent used, in the forms of Ragas (name, args), DeepEval
+// (name, input_parameters) and OpenAI (function, with a name and arguments in JSON).
+func (c cell) toolCalls() ([]metrics.ToolCall, error) {
+	if !c.list() {
+		if value := bytes.TrimSpace(c.value); len(value) == 0 || kindOf(value) == "null" {
+			return nil, nil
+		}
+		return nil, errors.New(`want a list of calls: [{"name": "search", "args": {"query": "..."}}, ...]`)
+	}
+	list, err := c.elements()
+	if err != nil {
+		return nil, err
+	}
+	var calls []metrics.ToolCall
+	for i, value := range list {
+		call, err := toolCall(value)
+		if err != nil {
+			return nil, fmt.Errorf("call %d: %w", i+1, err)
+		}
+		calls = append(calls, call)
+	}
+	return calls, nil
+}
+
+func toolCall(value []byte) (metrics.ToolCall, error) {
+	var call metrics.ToolCall
+	var object map[string]json.RawMessage
+	if kindOf(value) != "an object" || json.Unmarshal(value, &object) != nil {
+		return call, fmt.Errorf("want an object with a name, have %s", kindOf(value))
+	}
+	if inner, ok := first(object, "function"); ok && kindOf(inner) == "an object" {
+		return toolCall(inner)
+	}
+	name, ok := first(object, "name", "tool")
+	if !ok {
+		return call, errors.New("no name")
+	}
+	var err error
+	if call.Name, err = decodeString(name); err != nil {
+		return call, fmt.Errorf("name: %w", err)
+	}
+	args, ok := first(object, "args", "arguments", "input_parameters", "input")
+	if !ok {
+		return call, nil
+	}
+	if kindOf(args) == "text" {
+		text, err := decodeString(args)
+		if err != nil {
+			return call, fmt.Errorf("args: %w", err)
+		}
+		args = json.RawMessage(text)
+	}
+	if json.Unmarshal(args, &call.Args) != nil {
+		return call, errors.New("args: want an object")
+	}
+	return call, nil
 }
 
 // roleOf reads the names that conversations use for who speaks.

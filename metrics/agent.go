@@ -1,0 +1,7 @@
+package metrics
+
+// agentMetrics are judgements on conversations and on the use of tools.
+func agentMetrics() []Metric { return nil }
+
+// agentPrompts are those of agentMetrics.
+func agentPrompts() map[string]promptExample { return nil }

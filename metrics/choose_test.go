@@ -1,0 +1,37 @@
+package metrics
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/backendtest"
+)
+
+func TestChoose(t *testing.T) {
+	ctx := context.Background()
+	m := Models{Judge: &backendtest.Fake{LogProbs: func(messages []backend.Message, continuation string) []float64 {
+		p := map[string]float64{"Yes": 0.3, "No": 0.1, "Maybe so": 0.2}[continuation]
+		return append([]float64{math.Log(p)}, make([]float64, strings.Count(continuation, " "))...)
+	}}}
+	data := verdictData{Context: "c", Statement: "s"}
+	got, err := choose(ctx, m, "faithfulness_verdict", data, []string{"Yes", "No", "Maybe so"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.5, 1.0 / 6, 1.0 / 3} {
+		if math.Abs(got[i]-want) > 1e-12 {
+			t.Errorf("choose = %v, want %v at %d", got, want, i)
+		}
+	}
+	p, err := yes(ctx, m, "faithfulness_verdict", data)
+	if err != nil || math.Abs(p-0.75) > 1e-12 {
+		t.Errorf("yes = %v, %v, want 0.75", p, err)
+	}
+	m.Judge = &backendtest.Fake{LogProbs: func([]backend.Message, string) []float64 { return []float64{math.Inf(-1)} }}
+	if p, err := yes(ctx, m, "faithfulness_verdict", data); err == nil {
+		t.Errorf("yes = %v where no probability is to be had, want an error", p)
+	}
+}

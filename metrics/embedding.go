@@ -1,0 +1,4 @@
+package metrics
+
+// embeddingMetrics are comparisons of vectors.
+func embeddingMetrics() []Metric { return nil }

@@ -1,0 +1,4 @@
+package metrics
+
+// formMetrics are checks of an answer's form.
+func formMetrics() []Metric { return nil }
