@@ -55,6 +55,9 @@ func Run(t *testing.T, c Config) {
 	if s.info.Ops.Has(backend.CanScore) {
 		t.Run("Score", s.testScore)
 	}
+	if s.info.Ops.Has(backend.CanChoose) {
+		t.Run("Choose", s.testChoose)
+	}
 	if s.info.Ops.Has(backend.CanRerank) {
 		t.Run("Rerank", s.testRerank)
 	}
@@ -182,7 +185,7 @@ func (s *suite) testUnsupported(t *testing.T) {
 		_, err := s.b.Embed(t.Context(), []string{"Hello."})
 		checkError(t, "Embed", err, errors.ErrUnsupported)
 	}
-	if !s.info.Ops.Has(backend.CanScore) {
+	if !s.info.Ops.Has(backend.CanChoose) {
 		_, err := s.b.Score(t.Context(), scoreOf("Hello.", "Hi"))
 		checkError(t, "Score", err, errors.ErrUnsupported)
 	}
@@ -222,7 +225,7 @@ func (s *suite) testInvalid(t *testing.T) {
 		_, err := s.b.Embed(t.Context(), []string{"Hello.", bad})
 		checkError(t, "Embed, text not UTF-8", err, backend.ErrInvalid)
 	}
-	if s.info.Ops.Has(backend.CanScore) {
+	if s.info.Ops.Has(backend.CanChoose) {
 		_, err := s.b.Score(t.Context(), scoreOf(bad, "yes"))
 		checkError(t, "Score, text not UTF-8", err, backend.ErrInvalid)
 		_, err = s.b.Score(t.Context(), scoreOf("Hello.", bad))
@@ -251,7 +254,7 @@ func (s *suite) testCancelled(t *testing.T) {
 		_, err := s.b.Embed(ctx, []string{"Hello."})
 		checkError(t, "Embed", err, context.Canceled)
 	}
-	if s.info.Ops.Has(backend.CanScore) {
+	if s.info.Ops.Has(backend.CanChoose) {
 		_, err := s.b.Score(ctx, scoreOf("Hello.", "yes"))
 		checkError(t, "Score", err, context.Canceled)
 	}
@@ -316,6 +319,35 @@ func (s *suite) testScore(t *testing.T) {
 	checkError(t, "Score, prompt too long", err, backend.ErrPromptTooLong)
 	_, err = s.b.Score(t.Context(), scoreOf("Hello.", "yes", s.tooLong()))
 	checkError(t, "Score, continuation too long", err, backend.ErrPromptTooLong)
+}
+
+// testChoose checks what engines can tell that know no more than how a reply would begin.
+func (s *suite) testChoose(t *testing.T) {
+	const question = "Name the capital of France in one word."
+	liked := "Paris"
+	if s.info.Ops.Has(backend.CanGenerate) {
+		liked = s.generate(t, s.ask(question)).Text
+	}
+	got, err := s.b.Score(t.Context(), scoreOf(question, liked, "xylophone", liked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.LogProbs) != 3 || got.PromptTokens < 1 {
+		t.Fatalf("Score of 3 continuations gave %+v", got)
+	}
+	for i, list := range got.LogProbs {
+		if len(list) == 0 || !(list[0] <= 0) || math.IsInf(list[0], 0) {
+			t.Fatalf("the log-probabilities of continuation %d are %v, want finite ones, at most 0", i, list)
+		}
+	}
+	if a, b := got.LogProbs[0][0], got.LogProbs[1][0]; s.info.Ops.Has(backend.CanGenerate) && a <= b {
+		t.Errorf("%q begins with log-probability %v, %q with %v: want the first to be likelier", liked, a, "xylophone", b)
+	}
+	if !near(got.LogProbs[0][:1], got.LogProbs[2][:1]) {
+		t.Errorf("the same continuation twice in one request: %v and %v", got.LogProbs[0], got.LogProbs[2])
+	}
+	_, err = s.b.Score(t.Context(), scoreOf(s.tooLong(), "yes"))
+	checkError(t, "Score, prompt too long", err, backend.ErrPromptTooLong)
 }
 
 // near reports whether two lists of log-probabilities are the same but for rounding.

@@ -132,7 +132,7 @@ func TestGenerate(t *testing.T) {
 	})
 	e := f.open(t, "CHAT")
 	if want := (backend.Info{Engine: "ollama 0.17.4", Model: "CHAT", Digest: "sha256:" + fakeDigest, Context: fakeContext,
-		Slots: 1, Ops: backend.CanGenerate | backend.CanConstrain}); e.Info() != want {
+		Slots: 1, Ops: backend.CanGenerate | backend.CanConstrain | backend.CanChoose}); e.Info() != want {
 		t.Errorf("Info is %+v, want %+v", e.Info(), want)
 	}
 	check := func(what string, req *backend.GenerateRequest, options map[string]any) {
@@ -389,7 +389,7 @@ func TestOpenThinking(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if i := e.Info(); i.Ops != backend.CanGenerate || i.Context != defaultContext {
+	if i := e.Info(); i.Ops != backend.CanGenerate|backend.CanChoose || i.Context != defaultContext {
 		t.Errorf("Info is %+v", i)
 	}
 	for _, want := range []string{"Be brief.", "1 messages", "no chat template", "ignores schemas", "control tokens"} {

@@ -146,9 +146,10 @@ func (e *Engine) chatRequest(req *backend.GenerateRequest, n int) *api.ChatReque
 // A reply is a chat's answer as it comes in.
 type reply struct {
 	text      strings.Builder
-	parts     int              // how many the text came in
-	last      api.ChatResponse // the one that closes the answer
-	brokenOff bool             // the server gave up on it: the model repeats itself
+	parts     int                // how many the text came in
+	top       []api.TokenLogprob // the likeliest first tokens, if asked for
+	last      api.ChatResponse   // the one that closes the answer
+	brokenOff bool               // the server gave up on it: the model repeats itself
 }
 
 // repeats is how many parts that repeat the one before them Ollama sends before it gives a reply up.
@@ -167,6 +168,9 @@ func (e *Engine) chat(ctx context.Context, req *api.ChatRequest) (*reply, error)
 			same++
 		} else {
 			same, before = 0, piece
+		}
+		if len(part.Logprobs) > 0 && r.top == nil {
+			r.top = part.Logprobs[0].TopLogprobs
 		}
 		if part.Message.Content != "" {
 			r.parts++

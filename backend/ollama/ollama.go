@@ -118,10 +118,12 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if known, old := tooOld(version); old {
+	known, old := olderThan(version, 12, 6)
+	if old {
 		return fmt.Errorf("the Ollama server at %s is version %s, which cuts long prompts without a word: "+
 			"update it to 0.12.6 or newer", e.server, version)
-	} else if !known {
+	}
+	if !known {
 		e.log("the Ollama server at %s says that its version is %q: it is not known whether it heeds every request",
 			e.server, version)
 	}
@@ -133,6 +135,9 @@ func (e *Engine) open(ctx context.Context, o Options) error {
 		return err
 	}
 	e.info.Engine = "ollama " + version
+	if _, old := olderThan(version, 12, 11); !old && m.Ops.Has(backend.CanGenerate) {
+		e.info.Ops |= backend.CanChoose // the version that began to tell probabilities
+	}
 	if err := e.load(ctx); err != nil {
 		return err
 	}
@@ -250,11 +255,6 @@ func (e *Engine) Parallel() (served int, hint string) {
 	return e.served, fmt.Sprintf("the Ollama server answers %d at a time: start it with OLLAMA_NUM_PARALLEL=8 in its "+
 		"environment for 8 (it then takes memory for 8 contexts of %d tokens; a few architectures are always "+
 		"served one by one)", e.served, e.info.Context)
-}
-
-// Score is not supported: Ollama gives no probabilities of given text.
-func (e *Engine) Score(context.Context, *backend.ScoreRequest) (*backend.Scores, error) {
-	return nil, backend.Unsupported(e.info, backend.CanScore)
 }
 
 // Rerank is not supported: Ollama runs no classification heads.

@@ -102,13 +102,13 @@ func FuzzPackagedStops(f *testing.F) {
 	})
 }
 
-func TestTooOld(t *testing.T) {
+func TestOlderThan(t *testing.T) {
 	for version, want := range map[string][2]bool{
 		"0.12.5": {true, true}, "0.9.0": {true, true}, "0.1.48-rc1": {true, true},
 		"0.12.6": {true, false}, "0.17.4": {true, false}, "1.0.0": {true, false}, "0.13.0-rc2": {true, false},
 		"0.0.0": {false, false}, "dev": {false, false}, "0.17": {false, false},
 	} {
-		if known, old := tooOld(version); [2]bool{known, old} != want {
+		if known, old := olderThan(version, 12, 6); [2]bool{known, old} != want {
 			t.Errorf("%s: known %v, too old %v; want %v", version, known, old, want)
 		}
 	}

@@ -257,12 +257,12 @@ func plainVersion(version string) bool {
 	return version != "" && len(version) <= 64
 }
 
-// tooOld reports whether a server of this version ignores that a prompt must not be cut, and whether
-// that is known: a build from source may call itself 0.0.0.
-func tooOld(version string) (known, old bool) {
-	var major, minor, patch int
-	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); n < 3 || major|minor|patch == 0 {
+// olderThan reports whether a server of this version is older than 0.minor.patch, and whether that is
+// known: a build from source may call itself 0.0.0.
+func olderThan(version string, minor, patch int) (known, old bool) {
+	var x, y, z int
+	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &x, &y, &z); n < 3 || x|y|z == 0 {
 		return false, false
 	}
-	return true, major == 0 && (minor < 12 || minor == 12 && patch < 6)
+	return true, x == 0 && (y < minor || y == minor && z < patch)
 }

@@ -105,6 +105,7 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 		}
 	case "ollama":
 		engine, err = openOllama(ctx, s, o, want)
+		options.Ahead = 1 // waits in the server, so that no slot is ever idle
 	case "gollama":
 		engine, err = openGollama(ctx, s, o, want)
 	default:
