@@ -71,7 +71,7 @@ func ask[T any](ctx context.Context, m Models, q query, decode func(reply) (T, e
 		if err != nil {
 			return zero, fmt.Errorf("prompt %s: %w", p.Name, err)
 		}
-		m.calls.add(backend.GenerateKey(info, req))
+		m.calls.add(backend.GenerateKey(info, req), g.PromptTokens, g.OutputTokens)
 		r := reply{mend(strings.ToValidUTF8(g.Text, "\uFFFD")), g.Stop != backend.StopEnd}
 		v, err := decode(r)
 		if err == nil {

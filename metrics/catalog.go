@@ -37,20 +37,31 @@ func paperMetrics() []Metric {
 	return []Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims()}
 }
 
-// Presets returns named lists of metrics.
-func Presets() map[string][]string {
-	return map[string][]string{
-		"ragas-paper": {"faithfulness/claims", "answer_relevance/questions", "context_relevance/sentences"},
+// A PresetList is a named list of metrics that go together.
+type PresetList struct {
+	Name    string
+	Doc     string   // one line
+	Metrics []string // names for [Select]
+}
+
+// Presets returns the presets there are, the default one first.
+func Presets() []PresetList {
+	return []PresetList{
+		{"ragas-paper", "the three metrics of the RAGAS paper, by its methods",
+			[]string{"faithfulness/claims", "answer_relevance/questions", "context_relevance/sentences"}},
 	}
 }
 
 // Preset returns the metrics of a preset.
 func Preset(name string) ([]Metric, error) {
-	names, ok := Presets()[name]
-	if !ok {
-		return nil, fmt.Errorf("unknown preset %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(Presets())), ", "))
+	var names []string
+	for _, p := range Presets() {
+		if p.Name == name {
+			return Select(p.Metrics)
+		}
+		names = append(names, p.Name)
 	}
-	return Select(names)
+	return nil, fmt.Errorf("unknown preset %q: there are %s", name, strings.Join(names, ", "))
 }
 
 // Select returns the metrics of a list of names, in its order. A bare dimension ("faithfulness") means

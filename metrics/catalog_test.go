@@ -29,9 +29,9 @@ func TestAll(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for name := range Presets() {
-		if ms, err := Preset(name); err != nil || len(ms) == 0 {
-			t.Errorf("preset %s: %v", name, err)
+	for _, p := range Presets() {
+		if ms, err := Preset(p.Name); err != nil || len(ms) == 0 || p.Doc == "" {
+			t.Errorf("preset %s: %v", p.Name, err)
 		}
 	}
 }

@@ -66,6 +66,14 @@ type Result struct {
 	Error  string   `json:"error,omitempty"`
 	Kind   Kind     `json:"kind,omitempty"`  // of the Error
 	Calls  []string `json:"calls,omitempty"` // the keys of the answers used, in the order asked
+	Cost   *Cost    `json:"cost,omitempty"`  // of those answers; nil if the judge did nothing
+}
+
+// A Cost is the judge's work on the answers that a Result used, in tokens. It is the same whether they were
+// computed for it, shared with another metric or found in the cache.
+type Cost struct {
+	PromptTokens int `json:"prompt_tokens"`
+	OutputTokens int `json:"output_tokens"`
 }
 
 // A Kind groups errors for counting.

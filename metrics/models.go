@@ -20,26 +20,35 @@ type Models struct {
 	calls *calls
 }
 
-// calls notes the keys of the answers that one Score call used, in the order they came. A nil *calls
-// notes nothing.
+// calls notes the keys of the answers that one Score call used, in the order they came, and what they
+// cost. A nil *calls notes nothing.
 type calls struct {
 	mu   sync.Mutex
 	keys []string
+	cost Cost
 }
 
-func (c *calls) add(key backend.Key) {
+// add notes an answer, with the tokens that the judge read and wrote for it.
+func (c *calls) add(key backend.Key, read, wrote int) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.keys = append(c.keys, key.String())
+	c.cost.PromptTokens += read
+	c.cost.OutputTokens += wrote
 }
 
-func (c *calls) list() []string {
+// fill writes what was noted into a result.
+func (c *calls) fill(r *Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.keys
+	r.Calls = c.keys
+	if c.cost != (Cost{}) {
+		cost := c.cost
+		r.Cost = &cost
+	}
 }
 
 // embedAll returns one vector per text and notes their keys. The vectors are finite and not zero, and all
@@ -54,7 +63,7 @@ func embedAll(ctx context.Context, m Models, texts []string) ([][]float32, error
 	}
 	info := m.Embedder.Info()
 	for i, v := range vectors {
-		m.calls.add(backend.EmbedKey(info, texts[i]))
+		m.calls.add(backend.EmbedKey(info, texts[i]), 0, 0)
 		if n := length(v); len(v) != len(vectors[0]) || !(n > 0) || math.IsInf(n, 0) {
 			return nil, fmt.Errorf("embedding: the vector of %q is not usable: %d numbers, length %v", bounded(texts[i]), len(v), n)
 		}

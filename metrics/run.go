@@ -159,7 +159,7 @@ func (r *runner) score(ctx context.Context, metric *Metric, s *Sample, results c
 	default:
 		result.Error, result.Kind = err.Error(), kindOf(err)
 	}
-	result.Calls = m.calls.list()
+	m.calls.fill(&result)
 	if r.ready != nil {
 		r.ready(result)
 	}

@@ -1,8 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
+	"io"
 	"slices"
 	"strings"
 
@@ -14,39 +15,50 @@ import (
 const metricsHelp = `
 Usage: assay metrics [NAME]
 
-Lists the metrics, or explains one: what it measures, where it comes from, what it needs and the words it
-asks with. A bare dimension (faithfulness) means its default method (faithfulness/claims).
+Lists the metrics; with a dimension (faithfulness) what its methods are, and with a full name
+(faithfulness/claims) all about one: its formula, where it comes from, what it needs, what it costs
+and the words it asks with. A bare dimension in assay run --metrics means its default method.
+
+--format md writes the page docs/metrics.md, and --costs adds what was measured in a run to it.
 `
 
 // A metricRow is a metric as --format json prints it.
 type metricRow struct {
 	Name          string   `json:"name"`
 	Doc           string   `json:"doc"`
+	Formula       string   `json:"formula"`
 	Source        string   `json:"source"`
 	Min           float64  `json:"min"`
 	Max           float64  `json:"max"`
 	LowerIsBetter bool     `json:"lower_is_better"`
+	Default       bool     `json:"default"` // of its dimension
 	Needs         []string `json:"needs"`
 	Judge         string   `json:"judge,omitempty"` // the abilities it asks of the judge
 	Embedder      string   `json:"embedder,omitempty"`
+	Calls         string   `json:"calls"`
 	Prompts       []string `json:"prompts,omitempty"`
 }
 
 func metricsCommand(s *std, args []string) error {
 	f := s.flags("metrics", metricsHelp)
-	format := f.String("format", "table", "table or json")
+	format := f.String("format", "table", "table, json or md")
 	prompts := f.String("prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
+	costs := f.String("costs", "", "a JSON report, `FILE`, from which to add what each metric cost")
 	if err := parse(f, args, 0, 1); err != nil {
 		return err
 	}
-	if *format != "table" && *format != "json" {
-		return usagef("unknown format %q: table or json", *format)
+	if !slices.Contains([]string{"table", "json", "md"}, *format) {
+		return usagef("unknown format %q: table, json or md", *format)
 	}
 	list := metrics.All()
+	single := false
 	if f.NArg() == 1 {
-		var err error
-		if list, err = metrics.Select(f.Args()); err != nil {
-			return usageError{err}
+		if list = methods(list, f.Arg(0)); len(list) == 0 {
+			var err error
+			if list, err = metrics.Select(f.Args()); err != nil {
+				return usageError{err}
+			}
+			single = true
 		}
 	}
 	texts, err := loadPrompts(*prompts)
@@ -60,29 +72,74 @@ func metricsCommand(s *std, args []string) error {
 			rows = append(rows, row(m))
 		}
 		return s.json(map[string]any{"metrics": rows})
-	case f.NArg() == 1:
+	case *format == "md":
+		return writeMetricsPage(s.out, list, *costs)
+	case single:
 		return s.explain(list[0], texts)
+	case f.NArg() == 1:
+		for _, m := range list {
+			s.describe(m)
+		}
+		return nil
 	}
-	t := s.table("metric", "measures", "range", "needs", "models")
-	for _, m := range list {
-		t.AppendRow(table.Row{m.Name, m.Doc, span(m), m.Needs.String(), modelsOf(m)})
-	}
-	t.SetColumnConfigs([]table.ColumnConfig{
-		{Number: 2, WidthMax: 44, WidthMaxEnforcer: text.WrapSoft},
-		{Number: 4, WidthMax: 18, WidthMaxEnforcer: text.WrapSoft},
-	})
-	t.Render()
-	fmt.Fprintf(s.out, "\nassay metrics NAME explains one. Presets:\n")
-	presets := metrics.Presets()
-	for _, name := range slices.Sorted(maps.Keys(presets)) {
-		fmt.Fprintf(s.out, "  --preset %-14s %s\n", name, strings.Join(presets[name], ", "))
-	}
+	s.list(list)
 	return nil
 }
 
+// methods are the metrics of a dimension.
+func methods(list []metrics.Metric, dimension string) []metrics.Metric {
+	return slices.DeleteFunc(slices.Clone(list), func(m metrics.Metric) bool {
+		return !strings.HasPrefix(m.Name, dimension+"/")
+	})
+}
+
+// dimensionOf is the first part of a metric's name.
+func dimensionOf(m metrics.Metric) string {
+	dimension, _, _ := strings.Cut(m.Name, "/")
+	return dimension
+}
+
+// list prints a line for each metric, by dimension.
+func (s *std) list(list []metrics.Metric) {
+	t := s.table("metric", "measures", "asks")
+	last := ""
+	for _, m := range list {
+		if d := dimensionOf(m); d != last && last != "" {
+			t.AppendSeparator()
+		}
+		last = dimensionOf(m)
+		t.AppendRow(table.Row{m.Name + marked(m), m.Doc, modelsOf(m)})
+	}
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}})
+	t.Render()
+	fmt.Fprintf(s.out, "\n* what the dimension by itself means. assay metrics NAME explains one. Presets:\n")
+	for _, p := range metrics.Presets() {
+		fmt.Fprintf(s.out, "  --preset %-14s %s\n", p.Name, p.Doc)
+	}
+}
+
+// marked is a star for a default.
+func marked(m metrics.Metric) string {
+	if m.Default {
+		return " *"
+	}
+	return ""
+}
+
+// describe prints what there is to know of a metric but for its prompts.
+func (s *std) describe(m metrics.Metric) {
+	fmt.Fprintf(s.out, "%s%s\n  %s\n", m.Name, marked(m), m.Doc)
+	fmt.Fprintf(s.out, "  value   %s\n", m.Formula)
+	fmt.Fprintf(s.out, "  range   %s\n", span(m))
+	fmt.Fprintf(s.out, "  needs   %s\n", cmp.Or(m.Needs.String(), "nothing"))
+	fmt.Fprintf(s.out, "  models  %s\n", abilities(m))
+	fmt.Fprintf(s.out, "  calls   %s\n", m.Calls)
+	fmt.Fprintf(s.out, "  source  %s\n", m.Source)
+}
+
 func row(m metrics.Metric) metricRow {
-	r := metricRow{Name: m.Name, Doc: m.Doc, Source: m.Source, Min: m.Min, Max: m.Max,
-		LowerIsBetter: m.LowerIsBetter, Needs: m.Needs.Names(), Prompts: m.Prompts}
+	r := metricRow{Name: m.Name, Doc: m.Doc, Formula: m.Formula, Source: m.Source, Min: m.Min, Max: m.Max,
+		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: m.Prompts}
 	if m.JudgeOps != 0 {
 		r.Judge = m.JudgeOps.String()
 	}
@@ -109,18 +166,23 @@ func modelsOf(m metrics.Metric) string {
 	if m.EmbedOps != 0 {
 		list = append(list, "embeddings")
 	}
-	if list == nil {
-		return "none"
+	return cmp.Or(strings.Join(list, ", "), "-")
+}
+
+// abilities says what a metric asks of models.
+func abilities(m metrics.Metric) string {
+	var list []string
+	if m.JudgeOps != 0 {
+		list = append(list, fmt.Sprintf("a judge that can %v", m.JudgeOps))
 	}
-	return strings.Join(list, ", ")
+	if m.EmbedOps != 0 {
+		list = append(list, fmt.Sprintf("an embedding model that can %v", m.EmbedOps))
+	}
+	return cmp.Or(strings.Join(list, ", "), "none")
 }
 
 func (s *std) explain(m metrics.Metric, texts metrics.Prompts) error {
-	fmt.Fprintf(s.out, "%s\n  %s\n\n", m.Name, m.Doc)
-	fmt.Fprintf(s.out, "  range   %s\n", span(m))
-	fmt.Fprintf(s.out, "  needs   %s\n", m.Needs)
-	fmt.Fprintf(s.out, "  models  %s\n", modelsOf(m))
-	fmt.Fprintf(s.out, "  source  %s\n", m.Source)
+	s.describe(m)
 	for _, name := range m.Prompts {
 		p, ok := texts.Lookup(name)
 		if !ok {
@@ -132,4 +194,36 @@ func (s *std) explain(m metrics.Metric, texts metrics.Prompts) error {
 		}
 	}
 	return nil
+}
+
+// writeMetricsPage writes docs/metrics.md. costs names a JSON report with what a run of the metrics cost, ""
+// for none.
+func writeMetricsPage(w io.Writer, list []metrics.Metric, costs string) error {
+	p := &page{w: w}
+	p.print("# Metrics\n\n" +
+		"Made by `assay metrics --format md`. A metric's name is `dimension/method`; the dimension by itself means the method with a\n" +
+		"star. `assay metrics NAME` shows one with its prompts. Ranges end in what is best.\n\n## Presets\n\n" +
+		"| `--preset` | metrics |\n| --- | --- |\n")
+	for _, preset := range metrics.Presets() {
+		p.print("| `%s` | %s: `%s` |\n", preset.Name, preset.Doc, strings.Join(preset.Metrics, "` `"))
+	}
+	for i, m := range list {
+		if d := dimensionOf(m); i == 0 || d != dimensionOf(list[i-1]) {
+			p.print("\n## %s\n\n| method | measures | value | range | needs | calls | source |\n| --- | --- | --- | --- | --- | --- | --- |\n", d)
+		}
+		_, method, _ := strings.Cut(m.Name, "/")
+		ends := fmt.Sprintf("%v to %v", m.Min, m.Max)
+		if m.LowerIsBetter {
+			ends = fmt.Sprintf("%v to %v", m.Max, m.Min)
+		}
+		calls := m.Calls
+		if models := modelsOf(m); models != "-" {
+			calls = models + ": " + calls
+		}
+		p.print("| `%s`%s | %s | %s | %s | %s | %s | %s |\n", method, marked(m), cell(m.Doc), cell(m.Formula), ends, cell(m.Needs.String()), cell(calls), cell(m.Source))
+	}
+	if costs != "" && p.err == nil {
+		p.err = p.costs(costs, list)
+	}
+	return p.err
 }

@@ -31,6 +31,8 @@ type Summary struct {
 	Bins          []int // how many scores lie in each tenth of the range
 	Stats         stats.Summary
 	Kinds         map[metrics.Kind]int // the failures by kind
+	Calls         int                  // answers of models used, over all samples
+	Cost          metrics.Cost         // of them
 }
 
 // A Case is a sample with all its results.
@@ -105,6 +107,11 @@ func (s *summarizer) add(r metrics.Result) error {
 	m := &s.metrics[i]
 	if err := check(r, m.Metric); err != nil {
 		return fmt.Errorf("sample %q: %s: %v", r.Sample, r.Metric, err)
+	}
+	m.Calls += len(r.Calls)
+	if r.Cost != nil {
+		m.Cost.PromptTokens += r.Cost.PromptTokens
+		m.Cost.OutputTokens += r.Cost.OutputTokens
 	}
 	switch {
 	case r.Score != nil:

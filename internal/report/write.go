@@ -93,6 +93,9 @@ type JSONMetric struct {
 	LowerIsBetter bool                 `json:"lower_is_better,omitempty"`
 	Failures      map[metrics.Kind]int `json:"failures,omitempty"` // by kind
 	Warnings      []string             `json:"warnings,omitempty"`
+	Calls         int                  `json:"calls"`         // answers of models used, over all samples
+	PromptTokens  int                  `json:"prompt_tokens"` // that the judge read for them
+	OutputTokens  int                  `json:"output_tokens"` // that it wrote
 }
 
 // A JSONRun says which run the numbers are from.
@@ -121,6 +124,7 @@ func (s *Summary) json(run string) JSONMetric {
 	m := JSONMetric{
 		Run: run, Name: s.Name, N: s.N, Failed: s.Failed, NotApplicable: s.NotApplicable,
 		Min: s.Min, Max: s.Max, LowerIsBetter: s.LowerIsBetter, Failures: s.Kinds, Warnings: s.Stats.Warnings,
+		Calls: s.Calls, PromptTokens: s.Cost.PromptTokens, OutputTokens: s.Cost.OutputTokens,
 	}
 	if s.N > 0 {
 		m.Mean = &s.Stats.Mean

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// A page is Markdown being written; after an error nothing more is.
+type page struct {
+	w   io.Writer
+	err error
+}
+
+func (p *page) print(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
+
+// cell makes text fit for a table's cell.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(s)
+}
+
+// costs adds a table of what each metric of list cost in the run of a JSON report.
+func (p *page) costs(file string, list []metrics.Metric) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var r report.JSON
+	if err := json.Unmarshal(b, &r); err != nil || len(r.Runs) == 0 {
+		return fmt.Errorf("%s is no report: assay report DIR --format json writes one", file)
+	}
+	byName := make(map[string]report.JSONMetric)
+	for _, m := range r.Metrics {
+		byName[m.Name] = m
+	}
+	judge := "no judge"
+	if j := r.Runs[0].Manifest.Config.Judge; j != nil {
+		judge = j.Name
+	}
+	p.print("\n## What a row costs\n\nMeasured over %d rows of the examples with %s, each metric as if it were alone: answers that metrics share "+
+		"are\ncomputed once in a run, and so is what prompts have in common. Metrics that are not in the list ask nothing, or had no row.\n\n"+
+		"| metric | calls | prompt tokens | generated tokens |\n| --- | ---: | ---: | ---: |\n", r.Runs[0].Samples, judge)
+	for _, m := range list {
+		c := byName[m.Name]
+		if rows := float64(c.N + c.Failed); rows > 0 && c.Calls > 0 {
+			p.print("| `%s` | %.1f | %.0f | %.0f |\n", m.Name, float64(c.Calls)/rows, float64(c.PromptTokens)/rows, float64(c.OutputTokens)/rows)
+		}
+	}
+	return p.err
+}
