@@ -9,6 +9,20 @@ import (
 
 // A Sample is one row of a dataset: a question, what was retrieved for it, what was answered, and what
 // should have been.
+//
+// Of a conversation, Question is what the user said last and Answer what the assistant said to it in the end.
+// History are the turns before the Question and Steps those between the two, in which an agent called tools.
+// Only users, assistants and the system speak. Calls are the assistant's turn: what it said, if anything, and
+// on a line of its own
+//
+//	[calls weather(city: "Oslo", days: 2), clock()]
+//
+// And so is what a tool returned, which is told apart by its brackets:
+//
+//	[weather returned: 12 degrees, rain]
+//
+// See [CallsTurn] and [ResultTurn]. ToolCalls holds the same calls as data, those of the History too. A list
+// of calls that is empty, but not nil, says that no call was made, or that none should be.
 type Sample struct {
 	ID                  string                     `json:"id"` // unique in its dataset
 	Question            string                     `json:"question,omitempty"`
@@ -19,10 +33,11 @@ type Sample struct {
 	ReferenceContexts   []string                   `json:"reference_contexts,omitempty"`
 	ReferenceContextIDs []string                   `json:"reference_context_ids,omitempty"`
 	History             []backend.Message          `json:"history,omitempty"`       // the turns before Question
+	Steps               []backend.Message          `json:"steps,omitempty"`         // the turns between Question and Answer
 	Relevance           map[string]int             `json:"relevance,omitempty"`     // the judged grade of a passage, by its id; 0 is judged and of no use
 	OtherAnswers        []string                   `json:"other_answers,omitempty"` // rivals of Answer, or further draws of it
-	ToolCalls           []ToolCall                 `json:"tool_calls,omitempty"`    // made on the way to Answer, in order
-	ReferenceToolCalls  []ToolCall                 `json:"reference_tool_calls,omitempty"`
+	ToolCalls           []ToolCall                 `json:"tool_calls,omitzero"`     // made on the way to Answer, in order
+	ReferenceToolCalls  []ToolCall                 `json:"reference_tool_calls,omitzero"`
 	ReferenceTopics     []string                   `json:"reference_topics,omitempty"` // what the conversation should keep to
 	Rubrics             map[string]string          `json:"rubrics,omitempty"`          // of this row alone: what each score means
 	Group               string                     `json:"group,omitempty"`            // samples that are not independent share one
@@ -80,7 +95,7 @@ func (f Field) Names() []string {
 func (f Field) String() string { return strings.Join(f.Names(), ", ") }
 
 // Fields returns the fields that s fills. Text that is only white space fills nothing, and neither
-// does a list of such texts.
+// does a list of such texts; but an empty list of calls says something.
 func (s *Sample) Fields() Field {
 	var f Field
 	for bit, filled := range map[Field]bool{
@@ -94,8 +109,8 @@ func (s *Sample) Fields() Field {
 		History:             len(s.History) > 0,
 		Relevance:           len(s.Relevance) > 0,
 		OtherAnswers:        !blank(s.OtherAnswers...),
-		ToolCalls:           len(s.ToolCalls) > 0,
-		ReferenceToolCalls:  len(s.ReferenceToolCalls) > 0,
+		ToolCalls:           s.ToolCalls != nil,
+		ReferenceToolCalls:  s.ReferenceToolCalls != nil,
 		ReferenceTopics:     !blank(s.ReferenceTopics...),
 		Rubrics:             len(s.Rubrics) > 0,
 	} {

@@ -208,7 +208,7 @@ func TestBadRows(t *testing.T) {
 	check("d.jsonl", ok+`{"contexts": ["a", {"title": "b"}]}`+"\n", 1, "number 2 of the list: want a member text, content")
 	check("d.jsonl", ok+`{"contexts": [["a"]]}`+"\n", 1, "number 1 of the list: want text, have a list")
 	check("d.jsonl", ok+`{"history": "so far"}`+"\n", 1, `2: history: want a list of turns: [{"role"`)
-	check("d.jsonl", ok+`{"history": [{"role": "tool", "content": "x"}]}`+"\n", 1, `turn 1: unknown role "tool": it is one of user`)
+	check("d.jsonl", ok+`{"history": [{"role": "judge", "content": "x"}]}`+"\n", 1, `turn 1: unknown role "judge": it is one of user`)
 	check("d.jsonl", ok+`{"history": [{"content": "x"}]}`+"\n", 1, "turn 1: no role")
 	check("d.jsonl", ok+`{"history": [{"role": "user"}]}`+"\n", 1, "turn 1: no content")
 	check("d.jsonl", ok+`{"history": [["a", "b"], ["c"]]}`+"\n", 1, "turn 2: want a pair of texts")

@@ -6,17 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
-	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 )
 
 // A draft is a sample in the making.
 type draft struct {
 	metrics.Sample
-	ids   []string          // of the passages in contexts, where they carry them
-	turns []backend.Message // of a question that is a whole conversation
+	ids    []string           // of the passages in contexts, where they carry them
+	turns  []turn             // of a question that is a whole conversation
+	called []metrics.ToolCall // in that conversation, or in the history
 }
 
 // decode makes a sample of a record, the row-th of its file.
@@ -39,10 +38,8 @@ func (c *columns) decode(rec record, row int) (*metrics.Sample, error) {
 	if d.ContextIDs == nil {
 		d.ContextIDs = d.ids
 	}
-	if len(d.turns) > 0 {
-		if err := d.converse(); err != nil {
-			return nil, err
-		}
+	if err := d.converse(); err != nil {
+		return nil, err
 	}
 	if d.ID == "" {
 		d.ID = "row-" + strconv.Itoa(row)
@@ -61,6 +58,7 @@ func (d *draft) set(field string, c cell) (err error) {
 	case "question":
 		if c.list() && !c.text {
 			d.turns, err = c.turns()
+			d.called = append(d.called, callsIn(d.turns)...)
 		} else {
 			d.Question, err = c.string()
 		}
@@ -77,7 +75,10 @@ func (d *draft) set(field string, c cell) (err error) {
 	case "reference_context_ids":
 		d.ReferenceContextIDs, _, err = c.passages()
 	case "history":
-		d.History, err = c.turns()
+		var turns []turn
+		turns, err = c.turns()
+		d.History = messages(turns)
+		d.called = append(d.called, callsIn(turns)...)
 	case "relevance":
 		err = c.object(&d.Relevance, `{"passage-7": 2}`)
 	case "other_answers":
@@ -92,32 +93,6 @@ func (d *draft) set(field string, c cell) (err error) {
 		err = c.object(&d.Rubrics, `{"1": "misses the point", "5": "complete"}`)
 	}
 	return err
-}
-
-// converse spreads a conversation over the sample: what the user said last is the question, what was
-// said before it the history, and the reply to it the answer.
-func (d *draft) converse() error {
-	last := len(d.turns) - 1
-	for last >= 0 && d.turns[last].Role != backend.User {
-		last--
-	}
-	var reply []string
-	for _, t := range d.turns[last+1:] {
-		reply = append(reply, t.Text)
-	}
-	switch {
-	case last < 0:
-		return errors.New("a conversation in which the user says nothing")
-	case len(d.History) > 0:
-		return errors.New("a conversation for a question, and a history beside it")
-	case len(reply) > 0 && d.Answer != "":
-		return errors.New("a conversation that ends with a reply, and an answer beside it")
-	case len(reply) > 0:
-		d.Answer = strings.Join(reply, "\n")
-	}
-	d.Question = d.turns[last].Text
-	d.History = d.turns[:last]
-	return nil
 }
 
 // json returns the cell as JSON.
@@ -245,78 +220,6 @@ func first(object map[string]json.RawMessage, names ...string) (json.RawMessage,
 	return nil, false
 }
 
-// turns decodes a conversation: a list of objects with a role and a text, of [user, assistant] pairs, or
-// of strings, which are the user's and the assistant's in turn.
-func (c cell) turns() ([]backend.Message, error) {
-	if !c.list() {
-		if len(bytes.TrimSpace(c.value)) == 0 || !c.text && kindOf(c.value) == "null" {
-			return nil, nil
-		}
-		return nil, errors.New(`want a list of turns: [{"role": "user", "content": "..."}, ...]`)
-	}
-	list, err := c.elements()
-	if err != nil {
-		return nil, err
-	}
-	var turns []backend.Message
-	for i, value := range list {
-		switch kindOf(value) {
-		case "an object":
-			turns, err = appendTurn(turns, value)
-		case "a list":
-			turns, err = appendPair(turns, value)
-		case "text":
-			var text string
-			text, err = decodeString(value)
-			turns = append(turns, backend.Message{Role: []backend.Role{backend.User, backend.Assistant}[i%2], Text: text})
-		default:
-			err = fmt.Errorf("want an object or text, have %s", kindOf(value))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("turn %d: %w", i+1, err)
-		}
-	}
-	return turns, nil
-}
-
-func appendTurn(turns []backend.Message, value []byte) ([]backend.Message, error) {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(value, &object); err != nil {
-		return nil, err
-	}
-	who, ok := first(object, "role", "type", "speaker", "from")
-	if !ok {
-		return nil, errors.New("no role")
-	}
-	name, err := decodeString(who)
-	if err != nil {
-		return nil, fmt.Errorf("role: %w", err)
-	}
-	role, err := roleOf(name)
-	if err != nil {
-		return nil, err
-	}
-	said, ok := first(object, "content", "text", "value")
-	if !ok {
-		return nil, errors.New("no content")
-	}
-	text, err := decodeString(said)
-	if err != nil {
-		return nil, fmt.Errorf("content: %w", err)
-	}
-	return append(turns, backend.Message{Role: role, Text: text}), nil
-}
-
-func appendPair(turns []backend.Message, value []byte) ([]backend.Message, error) {
-	var pair []string
-	if err := json.Unmarshal(value, &pair); err != nil || len(pair) != 2 {
-		return nil, errors.New("want a pair of texts, the user's and the assistant's")
-	}
-	return append(turns,
-		backend.Message{Role: backend.User, Text: pair[0]},
-		backend.Message{Role: backend.Assistant, Text: pair[1]}), nil
-}
-
 // object decodes a JSON object, or in a table its text, into a map. An empty cell and null are none.
 func (c cell) object(into any, like string) error {
 	value := bytes.TrimSpace(c.value)
@@ -327,75 +230,4 @@ func (c cell) object(into any, like string) error {
 		return fmt.Errorf("want an object such as %s", like)
 	}
 	return nil
-}
-
-// toolCalls decodes a list of the tools that an agent used, in the forms of Ragas (name, args), DeepEval
-// (name, input_parameters) and OpenAI (function, with a name and arguments in JSON).
-func (c cell) toolCalls() ([]metrics.ToolCall, error) {
-	if !c.list() {
-		if value := bytes.TrimSpace(c.value); len(value) == 0 || kindOf(value) == "null" {
-			return nil, nil
-		}
-		return nil, errors.New(`want a list of calls: [{"name": "search", "args": {"query": "..."}}, ...]`)
-	}
-	list, err := c.elements()
-	if err != nil {
-		return nil, err
-	}
-	var calls []metrics.ToolCall
-	for i, value := range list {
-		call, err := toolCall(value)
-		if err != nil {
-			return nil, fmt.Errorf("call %d: %w", i+1, err)
-		}
-		calls = append(calls, call)
-	}
-	return calls, nil
-}
-
-func toolCall(value []byte) (metrics.ToolCall, error) {
-	var call metrics.ToolCall
-	var object map[string]json.RawMessage
-	if kindOf(value) != "an object" || json.Unmarshal(value, &object) != nil {
-		return call, fmt.Errorf("want an object with a name, have %s", kindOf(value))
-	}
-	if inner, ok := first(object, "function"); ok && kindOf(inner) == "an object" {
-		return toolCall(inner)
-	}
-	name, ok := first(object, "name", "tool")
-	if !ok {
-		return call, errors.New("no name")
-	}
-	var err error
-	if call.Name, err = decodeString(name); err != nil {
-		return call, fmt.Errorf("name: %w", err)
-	}
-	args, ok := first(object, "args", "arguments", "input_parameters", "input")
-	if !ok {
-		return call, nil
-	}
-	if kindOf(args) == "text" {
-		text, err := decodeString(args)
-		if err != nil {
-			return call, fmt.Errorf("args: %w", err)
-		}
-		args = json.RawMessage(text)
-	}
-	if json.Unmarshal(args, &call.Args) != nil {
-		return call, errors.New("args: want an object")
-	}
-	return call, nil
-}
-
-// roleOf reads the names that conversations use for who speaks.
-func roleOf(name string) (backend.Role, error) {
-	switch strings.ToLower(name) {
-	case "user", "human":
-		return backend.User, nil
-	case "assistant", "ai", "agent", "bot", "gpt", "model":
-		return backend.Assistant, nil
-	case "system":
-		return backend.System, nil
-	}
-	return "", fmt.Errorf("unknown role %q: it is one of user, assistant, system", name)
 }

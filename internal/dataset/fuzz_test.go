@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,6 +41,9 @@ func fuzzRows(t *testing.T, b []byte, read func(*bufio.Reader) []record) {
 		if err != nil || s.ID == "" {
 			t.Fatalf("%q: id %q, %v", b, s.ID, err)
 		}
+		for _, turn := range slices.Concat(s.History, s.Steps) {
+			s.Contexts = append(s.Contexts, turn.Text)
+		}
 		for _, text := range append(s.Contexts, s.Question, s.Answer, s.ID) {
 			if !utf8.ValidString(text) {
 				t.Fatalf("not UTF-8 in %s", out)
@@ -52,6 +56,10 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte(`{"id": 1, "question": [{"role": "user", "content": "hi"}], "contexts": [{"text": "x", "id": "y"}]}` + "\n\n{}\r\n[]"))
 	f.Add([]byte(`{"user_input": "q", "response": "\ud83d\ude00\\ud83d", "retrieved_contexts": ["a", 1.5], "chat_history": [["a", "b"], "c"]}`))
 	f.Add([]byte("{\"a\": \"\\ud83d\"}\n\xff\n{\"a\":\\"))
+	f.Add([]byte(`{"user_input": [{"type": "human", "content": "q"}, {"type": "ai", "content": "", "tool_calls": [{"name": "t", "args": {"x": [1e2, null]}}]},` +
+		` {"type": "tool", "content": {"y": 1}}, {"type": "ai", "content": {"text": "a", "tool_calls": []}}], "reference_tool_calls": []}`))
+	f.Add([]byte(`{"history": [{"role": "assistant", "content": [{"text": "a"}, "b"], "tool_calls": [{"id": "i", "function": {"name": "t", "arguments": "{}"}}]},` +
+		` {"role": "tool", "tool_call_id": "i", "content": "r"}, {"role": "assistant", "function_call": {"name": "f"}}], "input": "q"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fuzzRows(t, b, func(r *bufio.Reader) (list []record) {
 			for rec, err := range readLines(r) {

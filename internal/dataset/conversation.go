@@ -1,0 +1,368 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// A turn is one message of a conversation, in the form that [metrics.Sample] describes.
+type turn struct {
+	backend.Message
+	calls []metrics.ToolCall // that it makes
+	work  bool               // it makes calls, or is what a tool returned
+}
+
+// messages are the turns as a sample holds them.
+func messages(turns []turn) []backend.Message {
+	var list []backend.Message
+	for _, t := range turns {
+		list = append(list, t.Message)
+	}
+	return list
+}
+
+// callsIn lists the calls that are made in turns, in their order.
+func callsIn(turns []turn) []metrics.ToolCall {
+	var list []metrics.ToolCall
+	for _, t := range turns {
+		list = append(list, t.calls...)
+	}
+	return list
+}
+
+// converse spreads a conversation over the sample: what the user said last is the question, what was
+// said before it the history, the reply to it the answer, and what was done before that reply the steps.
+// The calls that were made are the sample's; in a whole conversation that makes none, beside reference
+// calls, it is known that there were none.
+func (d *draft) converse() error {
+	switch {
+	case len(d.called) > 0 && d.ToolCalls != nil:
+		return errors.New("a conversation with calls of tools in it, and a column of them beside it")
+	case len(d.called) > 0:
+		d.ToolCalls = d.called
+	case len(d.turns) > 0 && d.ToolCalls == nil && d.ReferenceToolCalls != nil:
+		d.ToolCalls = []metrics.ToolCall{}
+	}
+	if len(d.turns) == 0 {
+		return nil
+	}
+	last := len(d.turns) - 1
+	for last >= 0 && d.turns[last].Role != backend.User {
+		last--
+	}
+	end := len(d.turns) // of the steps
+	for end > last+1 && d.turns[end-1].Role == backend.Assistant && !d.turns[end-1].work {
+		end--
+	}
+	var reply []string
+	for _, t := range d.turns[end:] {
+		reply = append(reply, t.Text)
+	}
+	switch {
+	case last < 0:
+		return errors.New("a conversation in which the user says nothing")
+	case len(d.History) > 0:
+		return errors.New("a conversation for a question, and a history beside it")
+	case len(reply) > 0 && d.Answer != "":
+		return errors.New("a conversation that ends with a reply, and an answer beside it")
+	case len(reply) > 0:
+		d.Answer = strings.Join(reply, "\n")
+	}
+	d.Question = d.turns[last].Text
+	d.History = messages(d.turns[:last])
+	d.Steps = messages(d.turns[last+1 : end])
+	return nil
+}
+
+// turns decodes a conversation: a list of objects with a role and a text, of [user, assistant] pairs, or
+// of strings, which are the user's and the assistant's in turn.
+func (c cell) turns() ([]turn, error) {
+	if !c.list() {
+		if len(bytes.TrimSpace(c.value)) == 0 || !c.text && kindOf(c.value) == "null" {
+			return nil, nil
+		}
+		return nil, errors.New(`want a list of turns: [{"role": "user", "content": "..."}, ...]`)
+	}
+	list, err := c.elements()
+	if err != nil {
+		return nil, err
+	}
+	r := turnReader{tools: map[string]string{}}
+	for i, value := range list {
+		switch kindOf(value) {
+		case "an object":
+			err = r.object(value)
+		case "a list":
+			err = r.pair(value)
+		case "text":
+			var text string
+			text, err = decodeString(value)
+			r.say([]backend.Role{backend.User, backend.Assistant}[i%2], text)
+		default:
+			err = fmt.Errorf("want an object or text, have %s", kindOf(value))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("turn %d: %w", i+1, err)
+		}
+	}
+	return r.turns, nil
+}
+
+// A turnReader reads a conversation turn by turn.
+type turnReader struct {
+	turns []turn
+	tools map[string]string // the tools called so far, by the ids of their calls
+}
+
+func (r *turnReader) say(role backend.Role, text string) {
+	r.turns = append(r.turns, turn{Message: backend.Message{Role: role, Text: text}})
+}
+
+func (r *turnReader) pair(value []byte) error {
+	var pair []string
+	if err := json.Unmarshal(value, &pair); err != nil || len(pair) != 2 {
+		return errors.New("want a pair of texts, the user's and the assistant's")
+	}
+	r.say(backend.User, pair[0])
+	r.say(backend.Assistant, pair[1])
+	return nil
+}
+
+// object reads a turn with a role, in the forms of OpenAI, LangChain, Ragas, DeepEval and others.
+func (r *turnReader) object(value []byte) error {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(value, &object); err != nil {
+		return err
+	}
+	who, ok := first(object, "role", "type", "speaker", "from")
+	if !ok {
+		return errors.New("no role")
+	}
+	name, err := decodeString(who)
+	if err != nil {
+		return fmt.Errorf("role: %w", err)
+	}
+	if name := strings.ToLower(name); name == "tool" || name == "function" {
+		return r.result(object)
+	}
+	role, err := roleOf(name)
+	if err != nil {
+		return err
+	}
+	if err := unwrap(object); err != nil {
+		return err
+	}
+	calls, err := r.calls(object)
+	if err != nil {
+		return err
+	}
+	text := ""
+	if said, ok := contentOf(object); ok {
+		if text, err = contentText(said); err != nil {
+			return fmt.Errorf("content: %w", err)
+		}
+	} else if len(calls) == 0 {
+		return errors.New("no content")
+	}
+	switch {
+	case len(calls) == 0:
+		r.say(role, text)
+	case role != backend.Assistant:
+		return fmt.Errorf("calls of tools in a turn of the %s: only the assistant makes them", role)
+	default:
+		r.turns = append(r.turns, turn{metrics.CallsTurn(text, calls), calls, true})
+	}
+	return nil
+}
+
+// contentOf returns what is said in a turn, and whether there is anything.
+func contentOf(object map[string]json.RawMessage) (json.RawMessage, bool) {
+	return first(object, "content", "text", "value")
+}
+
+// unwrap puts the members of a turn's content in its place, where it is an object: Ragas writes it so, with
+// the calls beside the text.
+func unwrap(object map[string]json.RawMessage) error {
+	said, ok := first(object, "content")
+	if !ok || kindOf(said) != "an object" {
+		return nil
+	}
+	var inner map[string]json.RawMessage
+	if err := json.Unmarshal(said, &inner); err != nil {
+		return err
+	}
+	object["content"] = inner["text"]
+	if object["content"] == nil {
+		delete(object, "content")
+	}
+	if calls, ok := first(inner, "tool_calls"); ok {
+		object["tool_calls"] = calls
+	}
+	return nil
+}
+
+// result reads what a tool returned. Its content may be any JSON.
+func (r *turnReader) result(object map[string]json.RawMessage) error {
+	content, ok := contentOf(object)
+	if !ok {
+		return errors.New("no content")
+	}
+	tool := ""
+	if raw, ok := first(object, "tool_call_id"); ok {
+		id, err := decodeString(raw)
+		if err != nil {
+			return fmt.Errorf("tool_call_id: %w", err)
+		}
+		tool = r.tools[id]
+	}
+	if raw, ok := first(object, "name"); ok && tool == "" {
+		var err error
+		if tool, err = decodeString(raw); err != nil {
+			return fmt.Errorf("name: %w", err)
+		}
+	}
+	text, err := contentText(content)
+	if err != nil {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, content); err != nil {
+			return err
+		}
+		text = compact.String()
+	}
+	r.turns = append(r.turns, turn{Message: metrics.ResultTurn(tool, text), work: true})
+	return nil
+}
+
+// calls reads the calls of tools in a turn.
+func (r *turnReader) calls(object map[string]json.RawMessage) ([]metrics.ToolCall, error) {
+	if old, ok := first(object, "function_call"); ok { // OpenAI's first form, of one call
+		object["tool_calls"] = append(append([]byte{'['}, old...), ']')
+	}
+	raw, ok := first(object, "tool_calls", "tools_called")
+	if !ok {
+		return nil, nil
+	}
+	calls, err := cell{value: raw}.toolCalls()
+	if err != nil {
+		return nil, err
+	}
+	var ids []struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(raw, &ids) == nil {
+		for i, call := range calls {
+			if ids[i].ID != "" {
+				r.tools[ids[i].ID] = call.Name
+			}
+		}
+	}
+	return calls, nil
+}
+
+// contentText reads the content of a turn: text, or a list of its parts.
+func contentText(value []byte) (string, error) {
+	if kindOf(value) != "a list" {
+		return decodeString(value)
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal(value, &parts); err != nil {
+		return "", err
+	}
+	var texts []string
+	for i, part := range parts {
+		if kindOf(part) == "an object" {
+			var object map[string]json.RawMessage
+			if err := json.Unmarshal(part, &object); err != nil {
+				return "", err
+			}
+			text, ok := first(object, "text")
+			if !ok {
+				return "", fmt.Errorf("part %d is not text", i+1)
+			}
+			part = text
+		}
+		text, err := decodeString(part)
+		if err != nil {
+			return "", fmt.Errorf("part %d: %w", i+1, err)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+// roleOf reads the names that conversations use for who speaks.
+func roleOf(name string) (backend.Role, error) {
+	switch strings.ToLower(name) {
+	case "user", "human":
+		return backend.User, nil
+	case "assistant", "ai", "agent", "bot", "gpt", "model":
+		return backend.Assistant, nil
+	case "system":
+		return backend.System, nil
+	}
+	return "", fmt.Errorf("unknown role %q: it is one of user, assistant, system, tool", name)
+}
+
+// toolCalls decodes a list of the tools that an agent used, in the forms of Ragas (name, args), DeepEval
+// (name, input_parameters) and OpenAI (function, with a name and arguments in JSON). An empty list is not nil.
+func (c cell) toolCalls() ([]metrics.ToolCall, error) {
+	if !c.list() {
+		if value := bytes.TrimSpace(c.value); len(value) == 0 || kindOf(value) == "null" {
+			return nil, nil
+		}
+		return nil, errors.New(`want a list of calls: [{"name": "search", "args": {"query": "..."}}, ...]`)
+	}
+	list, err := c.elements()
+	if err != nil {
+		return nil, err
+	}
+	calls := []metrics.ToolCall{}
+	for i, value := range list {
+		call, err := toolCall(value)
+		if err != nil {
+			return nil, fmt.Errorf("call %d: %w", i+1, err)
+		}
+		calls = append(calls, call)
+	}
+	return calls, nil
+}
+
+func toolCall(value []byte) (metrics.ToolCall, error) {
+	var call metrics.ToolCall
+	var object map[string]json.RawMessage
+	if kindOf(value) != "an object" || json.Unmarshal(value, &object) != nil {
+		return call, fmt.Errorf("want an object with a name, have %s", kindOf(value))
+	}
+	if inner, ok := first(object, "function"); ok && kindOf(inner) == "an object" {
+		return toolCall(inner)
+	}
+	name, ok := first(object, "name", "tool")
+	if !ok {
+		return call, errors.New("no name")
+	}
+	var err error
+	if call.Name, err = decodeString(name); err != nil {
+		return call, fmt.Errorf("name: %w", err)
+	}
+	args, ok := first(object, "args", "arguments", "input_parameters", "input")
+	if !ok {
+		return call, nil
+	}
+	if kindOf(args) == "text" {
+		text, err := decodeString(args)
+		if err != nil {
+			return call, fmt.Errorf("args: %w", err)
+		}
+		args = json.RawMessage(text)
+	}
+	if json.Unmarshal(args, &call.Args) != nil {
+		return call, errors.New("args: want an object")
+	}
+	return call, nil
+}

@@ -1,0 +1,157 @@
+package dataset
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// The same conversation in the forms of others must be the same sample.
+func TestConversations(t *testing.T) {
+	user := func(text string) backend.Message { return backend.Message{Role: backend.User, Text: text} }
+	assistant := func(text string) backend.Message { return backend.Message{Role: backend.Assistant, Text: text} }
+	oslo := metrics.ToolCall{Name: "weather", Args: map[string]json.RawMessage{"city": json.RawMessage(`"Oslo"`), "days": json.RawMessage("2")}}
+	want := metrics.Sample{
+		ID: "x", Question: "And the time?", Answer: "It is noon.",
+		History: []backend.Message{
+			user("What is the weather in Oslo?"),
+			assistant(`[calls weather(city: "Oslo", days: 2)]`),
+			assistant("[weather returned: 12 degrees]"),
+			assistant("12 degrees."),
+		},
+		Steps: []backend.Message{
+			assistant("I look.\n[calls clock(), clock()]"),
+			assistant("[clock returned: 12:00]"),
+			assistant("[clock returned: 12:01]"),
+		},
+		ToolCalls: []metrics.ToolCall{oslo, {Name: "clock"}, {Name: "clock"}},
+	}
+	check := func(what, row string, want metrics.Sample) {
+		t.Helper()
+		got := one(t, "d.jsonl", `{"id": "x", `+strings.ReplaceAll(row, "\n", " ")+`}`)
+		if !reflect.DeepEqual(*got, want) {
+			a, _ := json.Marshal(got)
+			b, _ := json.Marshal(want)
+			t.Errorf("%s:\n got %s\nwant %s", what, a, b)
+		}
+	}
+	check("OpenAI", `"question": [
+		{"role": "user", "content": "What is the weather in Oslo?"},
+		{"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{\"days\": 2, \"city\": \"Oslo\"}"}}]},
+		{"role": "tool", "tool_call_id": "c1", "content": "12 degrees"},
+		{"role": "assistant", "content": "12 degrees."},
+		{"role": "user", "content": [{"type": "text", "text": "And the time?"}]},
+		{"role": "assistant", "content": "I look.", "tool_calls": [{"id": "c2", "function": {"name": "clock", "arguments": "{}"}}, {"id": "c3", "function": {"name": "clock"}}]},
+		{"role": "tool", "tool_call_id": "c2", "content": "12:00"},
+		{"role": "tool", "tool_call_id": "c3", "content": [{"type": "text", "text": "12:01"}]},
+		{"role": "assistant", "content": "It is noon."}]`,
+		func() metrics.Sample {
+			s := want
+			s.ToolCalls = []metrics.ToolCall{oslo, {Name: "clock", Args: map[string]json.RawMessage{}}, {Name: "clock"}}
+			return s
+		}())
+	check("OpenAI before tools", `"question": [
+		{"role": "user", "content": "What is the weather in Oslo?"},
+		{"role": "assistant", "content": null, "function_call": {"name": "weather", "arguments": "{\"days\": 2, \"city\": \"Oslo\"}"}},
+		{"role": "function", "name": "weather", "content": "12 degrees"},
+		{"role": "assistant", "content": "12 degrees."},
+		{"role": "user", "content": "And the time?"},
+		{"role": "assistant", "content": "I look.", "tool_calls": [{"name": "clock"}, {"name": "clock"}]},
+		{"role": "tool", "name": "clock", "content": "12:00"},
+		{"role": "tool", "name": "clock", "content": "12:01"},
+		{"role": "assistant", "content": "It is noon."}]`, want)
+	ragas := want
+	ragas.History = append(append([]backend.Message{}, want.History[:2]...), assistant("[tool returned: 12 degrees]"), want.History[3])
+	ragas.Steps = []backend.Message{want.Steps[0], assistant("[tool returned: 12:00]"), assistant("[tool returned: 12:01]")}
+	check("Ragas", `"user_input": [
+		{"type": "human", "content": "What is the weather in Oslo?"},
+		{"type": "ai", "content": "", "tool_calls": [{"name": "weather", "args": {"city": "Oslo", "days": 2}}]},
+		{"type": "tool", "content": "12 degrees"},
+		{"type": "ai", "content": "12 degrees.", "tool_calls": null},
+		{"type": "human", "content": "And the time?"},
+		{"type": "ai", "content": "I look.", "tool_calls": [{"name": "clock"}, {"name": "clock"}]},
+		{"type": "tool", "content": "12:00"},
+		{"type": "tool", "content": "12:01"},
+		{"type": "ai", "content": "It is noon."}]`, ragas)
+	check("Ragas, written by its to_dict", `"user_input": [
+		{"type": "human", "content": "What is the weather in Oslo?"},
+		{"type": "ai", "content": {"text": "", "tool_calls": [{"name": "weather", "args": {"city": "Oslo", "days": 2}}]}},
+		{"type": "tool", "content": "12 degrees"},
+		{"type": "ai", "content": {"text": "12 degrees.", "tool_calls": []}},
+		{"type": "human", "content": "And the time?"},
+		{"type": "ai", "content": {"text": "I look.", "tool_calls": [{"name": "clock"}, {"name": "clock"}]}},
+		{"type": "tool", "content": "12:00"},
+		{"type": "tool", "content": "12:01"},
+		{"type": "ai", "content": "It is noon."}]`, ragas)
+	check("DeepEval, a history beside question and answer", `"history": [
+		{"role": "user", "content": "Where is it cold?"},
+		{"role": "assistant", "content": "In Oslo.", "tools_called": [{"name": "weather", "input_parameters": {"city": "Oslo", "days": 2}}]},
+		{"role": "tool", "name": "map", "content": {"lat": 60}}], "input": "And here?", "actual_output": "Not so."`,
+		metrics.Sample{ID: "x", Question: "And here?", Answer: "Not so.", ToolCalls: []metrics.ToolCall{oslo}, History: []backend.Message{
+			user("Where is it cold?"), assistant("In Oslo.\n" + want.History[1].Text), assistant(`[map returned: {"lat":60}]`)}})
+
+	// Where the agent does not reply, there is no answer, or a column has it.
+	ended := `"user_input": [{"type": "human", "content": "Go."}, {"type": "ai", "content": "", "tool_calls": [{"name": "go"}]}]`
+	gone := metrics.Sample{ID: "x", Question: "Go.", Steps: []backend.Message{assistant("[calls go()]")}, History: []backend.Message(nil),
+		ToolCalls: []metrics.ToolCall{{Name: "go"}}}
+	check("no reply", ended, gone)
+	gone.Answer = "Gone."
+	check("the answer in a column", ended+`, "answer": "Gone."`, gone)
+	check("a column of calls that is null", ended+`, "answer": "Gone.", "tool_calls": null`, gone)
+
+	// That no call was made is known of a whole conversation, and matters beside reference calls.
+	quiet := metrics.Sample{ID: "x", Question: "Hi.", Answer: "Hello.", ToolCalls: []metrics.ToolCall{}, ReferenceToolCalls: []metrics.ToolCall{{Name: "go"}}}
+	check("no call", `"user_input": ["Hi.", "Hello."], "reference_tool_calls": [{"name": "go"}]`, quiet)
+	quiet.ReferenceToolCalls = []metrics.ToolCall{}
+	check("no call, and none wanted", `"user_input": ["Hi.", "Hello."], "reference_tool_calls": []`, quiet)
+	quiet.ReferenceToolCalls = nil
+	check("an empty column", `"question": "Hi.", "answer": "Hello.", "tool_calls": []`, quiet)
+	quiet.ToolCalls = nil
+	check("calls do not matter", `"user_input": ["Hi.", "Hello."]`, quiet)
+	quiet.ReferenceToolCalls = []metrics.ToolCall{}
+	check("nothing is known", `"question": "Hi.", "answer": "Hello.", "reference_tool_calls": []`, quiet)
+}
+
+func TestBadConversations(t *testing.T) {
+	refuse := func(row, want string) {
+		t.Helper()
+		_, bad, _, err := load(t, write(t, "d.jsonl", `{"id": "y"}`+"\n"+`{"id": "x", `+row+`}`), Options{})
+		if err != nil || len(bad) != 1 || !strings.Contains(bad[0], want) {
+			t.Errorf("%s: %q, %v; want a bad row that says %q", row, bad, err, want)
+		}
+	}
+	call := `{"role": "user", "content": "Go."}, {"role": "assistant", "tool_calls": [{"name": "go"}]}`
+	refuse(`"question": [`+call+`], "tool_calls": [{"name": "go"}]`, "a column of them beside it")
+	refuse(`"history": [`+call+`], "tool_calls": []`, "a column of them beside it")
+	refuse(`"history": [{"role": "assistant", "tool_calls": [{"args": {}}]}]`, "turn 1: call 1: no name")
+	refuse(`"history": [{"role": "assistant", "tool_calls": {"name": "go"}}]`, "turn 1: want a list of calls")
+	refuse(`"history": [{"role": "user", "content": "x", "tool_calls": [{"name": "go"}]}]`, "turn 1: calls of tools in a turn of the user")
+	refuse(`"history": [{"role": "assistant", "content": null}]`, "turn 1: no content")
+	refuse(`"history": [{"role": "tool"}]`, "turn 1: no content")
+	refuse(`"history": [{"role": "tool", "tool_call_id": [1], "content": "x"}]`, "turn 1: tool_call_id: want text")
+	refuse(`"history": [{"role": "judge", "content": "x"}]`, `unknown role "judge": it is one of user, assistant, system, tool`)
+	refuse(`"history": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]`, "turn 1: content: part 1 is not text")
+	refuse(`"history": [{"role": "user", "content": {"tool_calls": []}}]`, "turn 1: no content")
+	refuse(`"question": [`+call+`, {"role": "assistant", "content": "Gone."}], "answer": "Gone."`, "an answer beside it")
+}
+
+// A column that comes after the first ones of a sample is counted too.
+func TestFilled(t *testing.T) {
+	_, _, s, err := load(t, write(t, "d.jsonl", `{"user_input": [{"type": "human", "content": "Go."}, {"type": "ai", "content": "", "tool_calls": [{"name": "go"}]}],`+
+		` "reference_tool_calls": [], "rubrics": {"1": "bad"}, "reference_topics": ["travel"]}`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []metrics.Field{metrics.Question, metrics.ToolCalls, metrics.ReferenceToolCalls, metrics.Rubrics, metrics.ReferenceTopics} {
+		if s.Filled[f] != 1 {
+			t.Errorf("%v is filled %d times, want 1", f, s.Filled[f])
+		}
+	}
+	if err := s.Need(metrics.OtherAnswers | metrics.ToolCalls); err == nil || !strings.Contains(err.Error(), "no column for the other_answers") {
+		t.Errorf("a column that is not there: %v", err)
+	}
+}
