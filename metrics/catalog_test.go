@@ -61,7 +61,7 @@ func TestSelect(t *testing.T) {
 			}
 		}
 	}
-	refuse("faithfullness", "did you mean faithfulness?", "there are answer_relevance/questions, context_relevance/sentences, faithfulness/claims")
+	refuse("faithfullness", "did you mean faithfulness?", "there are answer_relevance/questions, context_relevance/sentences, ")
 	refuse("Answer Relevancy", "did you mean answer_relevance?")
 	refuse("faithfulness/claim", "did you mean faithfulness/claims?")
 	refuse("xyz", `unknown metric "xyz": there are`)
