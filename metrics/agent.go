@@ -1,7 +1,7 @@
 package metrics
 
 // agentMetrics are judgements on conversations and on the use of tools.
-func agentMetrics() []Metric { return nil }
+func agentMetrics() []Metric { return toolCallMetrics() }
 
 // agentPrompts are those of agentMetrics.
 func agentPrompts() map[string]promptExample { return nil }
