@@ -31,14 +31,19 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// home gives a script an empty home folder and the example dataset.
+// home gives a script an empty home folder and the example datasets.
 func home(env *testscript.Env) error {
 	env.Setenv("ASSAY_HOME", env.WorkDir+"/home")
-	example, err := os.ReadFile("../../examples/qa.jsonl")
-	if err != nil {
-		return err
+	for _, name := range []string{"qa.jsonl", "conversations.jsonl"} {
+		example, err := os.ReadFile("../../examples/" + name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(env.WorkDir+"/"+name, example, 0o666); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(env.WorkDir+"/qa.jsonl", example, 0o666)
+	return nil
 }
 
 func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {

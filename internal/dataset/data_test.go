@@ -47,6 +47,31 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+func TestExampleConversations(t *testing.T) {
+	samples, bad, s, err := load(t, "../../examples/conversations.jsonl", Options{})
+	if err != nil || len(bad) > 0 {
+		t.Fatal(err, bad)
+	}
+	if err := s.Need(metrics.Question | metrics.Answer | metrics.History | metrics.References | metrics.ToolCalls |
+		metrics.ReferenceToolCalls | metrics.ReferenceTopics); err != nil {
+		t.Error(err)
+	}
+	for _, sample := range samples {
+		var human struct {
+			Goal    *bool `json:"goal"`
+			OnTopic *bool `json:"on_topic"`
+		}
+		fields := sample.Fields()
+		if err := json.Unmarshal(sample.Extra["human"], &human); err != nil ||
+			(human.Goal != nil) != fields.Has(metrics.References) || (human.OnTopic != nil) != fields.Has(metrics.ReferenceTopics) {
+			t.Errorf("%s: labels %s, %v", sample.ID, sample.Extra["human"], err)
+		}
+		if fields.Has(metrics.ReferenceToolCalls) != fields.Has(metrics.ToolCalls) {
+			t.Errorf("%s: calls %v, wanted %v", sample.ID, sample.ToolCalls, sample.ReferenceToolCalls)
+		}
+	}
+}
+
 // sharedData finds a file of the human-labelled data that development uses.
 func sharedData(t *testing.T, name string) string {
 	dir := os.Getenv("ASSAY_TEST_DATA")
