@@ -38,7 +38,7 @@ func scoreFaithfulness(ctx context.Context, m Models, s *Sample) (Score, error) 
 	if len(claims) == 0 {
 		return Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", ErrNotApplicable, bounded(s.Answer))
 	}
-	verdicts, windows, err := judgeInWindows(ctx, m, s, claims)
+	verdicts, windows, err := judgeInWindows(ctx, m, s, s.Contexts, claims)
 	if err != nil {
 		return Score{}, err
 	}
@@ -68,15 +68,20 @@ type statementsData struct {
 	History          []backend.Message
 }
 
-// statements has the judge break the answer into statements, each once. An answer that is too long for
-// one prompt or one reply is broken up part by part.
+// statements has the judge break the answer into statements, each once.
 func statements(ctx context.Context, m Models, s *Sample) ([]string, error) {
+	return statementsOf(ctx, m, s, s.Answer)
+}
+
+// statementsOf is statements of any answer to the sample's question: a reference is one too. An answer that
+// is too long for one prompt or one reply is broken up part by part.
+func statementsOf(ctx context.Context, m Models, s *Sample, answer string) ([]string, error) {
 	p, ok := m.Prompts.Lookup("faithfulness_statements")
 	if !ok {
 		return nil, errors.New("no prompt faithfulness_statements")
 	}
 	var all []item
-	_, err := newPassage([]string{s.Answer}).inWindows(false, func(part string) error {
+	_, err := newPassage([]string{answer}).inWindows(false, func(part string) error {
 		q := query{
 			prompt:     p.Name,
 			data:       statementsData{s.Question, part, s.History},
@@ -117,21 +122,22 @@ type placedVerdict struct {
 	window int
 }
 
-// judgeInWindows has the judge give a verdict on every claim. Where the contexts do not fit in one
-// prompt, a claim is supported if any of several overlapping windows supports it.
-func judgeInWindows(ctx context.Context, m Models, s *Sample, claims []string) ([]placedVerdict, int, error) {
+// judgeInWindows has the judge give a verdict on every claim in the light of texts, one of which at least
+// is not blank. Where they do not fit in one prompt, a claim is supported if any of several overlapping
+// windows supports it.
+func judgeInWindows(ctx context.Context, m Models, s *Sample, texts, claims []string) ([]placedVerdict, int, error) {
 	verdicts := make([]placedVerdict, len(claims))
 	window := 1
-	windows, err := newPassage(s.Contexts).inWindows(true, func(text string) error {
+	windows, err := newPassage(texts).inWindows(true, func(text string) error {
 		var open []int // the claims that no window has supported yet
-		var texts []string
+		var asked []string
 		for i, v := range verdicts {
 			if !v.yes {
 				open = append(open, i)
-				texts = append(texts, claims[i])
+				asked = append(asked, claims[i])
 			}
 		}
-		got, err := judge(ctx, m, s, text, texts)
+		got, err := judge(ctx, m, s, text, asked)
 		if err != nil {
 			return err
 		}
@@ -163,43 +169,57 @@ const (
 // its reason is 100 characters. In a script that takes more tokens, the last reasons may be cut.
 const tokensPerVerdict = 56
 
-// verdictsSchema asks for a verdict on each of n statements, and a few words on it first. The fields are the
-// statements' numbers, so that none is passed over and each verdict says which one it is about.
+// reasonedVerdict is the schema of one verdict, with a few words on it first.
+const reasonedVerdict = `{"type":"object","properties":{"reason":{"type":"string","minLength":1,"maxLength":100},` +
+	`"verdict":{"type":"string","enum":["Yes","No"]}},"required":["reason","verdict"],"additionalProperties":false}`
+
+// verdictsSchema asks for a reasoned verdict on each of n statements. The fields are the statements' numbers,
+// so that none is passed over and each verdict says which one it is about.
 func verdictsSchema(n int) json.RawMessage {
 	fields, names := make([]string, n), make([]string, n)
 	for i := range n {
 		names[i] = fmt.Sprintf(`"%d"`, i+1)
-		fields[i] = names[i] + `:{"type":"object","properties":{"reason":{"type":"string","minLength":1,"maxLength":100},` +
-			`"verdict":{"type":"string","enum":["Yes","No"]}},"required":["reason","verdict"],"additionalProperties":false}`
+		fields[i] = names[i] + ":" + reasonedVerdict
 	}
 	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(fields, ",") + `},` +
 		`"required":[` + strings.Join(names, ",") + `],"additionalProperties":false}`)
 }
 
-// judge has the judge give a verdict on every claim in the light of one text. A claim that the reply
-// passes over is asked about alone.
+// judge has the judge give a verdict on every claim in the light of one text.
 func judge(ctx context.Context, m Models, s *Sample, text string, claims []string) ([]verdict, error) {
+	return reading{"faithfulness_verdicts", "faithfulness_verdict", text, s}.judge(ctx, m, claims)
+}
+
+// A reading is a text in the light of which statements are judged, and how.
+type reading struct {
+	many, one string // the prompts: for a list of statements, and for one alone
+	text      string
+	sample    *Sample
+}
+
+// judge has the judge give a verdict on every claim. A claim that the reply passes over is asked about alone.
+func (r reading) judge(ctx context.Context, m Models, claims []string) ([]verdict, error) {
 	if len(claims) > maxGroup {
-		return judgeHalves(ctx, m, s, text, claims)
+		return r.judgeHalves(ctx, m, claims)
 	}
 	if len(claims) == 0 {
 		return nil, nil
 	}
-	p, ok := m.Prompts.Lookup("faithfulness_verdicts")
+	p, ok := m.Prompts.Lookup(r.many)
 	if !ok {
-		return nil, errors.New("no prompt faithfulness_verdicts")
+		return nil, fmt.Errorf("no prompt %s", r.many)
 	}
 	q := query{
 		prompt: p.Name,
-		data:   verdictsData{text, claims, s.Question, s.History},
+		data:   verdictsData{r.text, claims, r.sample.Question, r.sample.History},
 		room:   tokensPerVerdict * len(claims),
 		schema: verdictsSchema(len(claims)),
 		draws:  1, // a judge that cannot do it is better asked one by one than again
 	}
-	verdicts, err := ask(ctx, m, q, func(r reply) ([]verdict, error) { return decodeVerdicts(r, claims, verdictWordsOf(p)) })
+	verdicts, err := ask(ctx, m, q, func(got reply) ([]verdict, error) { return decodeVerdicts(got, claims, verdictWordsOf(p)) })
 	switch {
 	case errors.Is(err, backend.ErrPromptTooLong) && len(claims) > minGroup:
-		return judgeHalves(ctx, m, s, text, claims)
+		return r.judgeHalves(ctx, m, claims)
 	case errors.Is(err, ErrBadReply):
 		verdicts = make([]verdict, len(claims))
 	case err != nil:
@@ -209,7 +229,7 @@ func judge(ctx context.Context, m Models, s *Sample, text string, claims []strin
 		if v.given {
 			continue
 		}
-		if verdicts[i], err = judgeAlone(ctx, m, s, text, claims[i]); err != nil {
+		if verdicts[i], err = r.judgeAlone(ctx, m, claims[i]); err != nil {
 			return nil, fmt.Errorf("statement %q: %w", bounded(claims[i]), err)
 		}
 	}
@@ -224,18 +244,18 @@ type verdictData struct {
 }
 
 // judgeAlone asks about one claim in the simplest way. If it stays without a verdict, that is an error.
-func judgeAlone(ctx context.Context, m Models, s *Sample, text, claim string) (verdict, error) {
-	p, ok := m.Prompts.Lookup("faithfulness_verdict")
+func (r reading) judgeAlone(ctx context.Context, m Models, claim string) (verdict, error) {
+	p, ok := m.Prompts.Lookup(r.one)
 	if !ok {
-		return verdict{}, errors.New("no prompt faithfulness_verdict")
+		return verdict{}, fmt.Errorf("no prompt %s", r.one)
 	}
 	q := query{
 		prompt: p.Name,
-		data:   verdictData{text, claim, s.Question, s.History},
+		data:   verdictData{r.text, claim, r.sample.Question, r.sample.History},
 		schema: json.RawMessage(`{"type":"string","enum":["Yes","No"]}`),
 	}
-	return ask(ctx, m, q, func(r reply) (verdict, error) {
-		verdicts, err := decodeVerdicts(r, []string{claim}, verdictWordsOf(p))
+	return ask(ctx, m, q, func(got reply) (verdict, error) {
+		verdicts, err := decodeVerdicts(got, []string{claim}, verdictWordsOf(p))
 		if err != nil {
 			return verdict{}, err
 		}
@@ -243,12 +263,12 @@ func judgeAlone(ctx context.Context, m Models, s *Sample, text, claim string) (v
 	})
 }
 
-func judgeHalves(ctx context.Context, m Models, s *Sample, text string, claims []string) ([]verdict, error) {
+func (r reading) judgeHalves(ctx context.Context, m Models, claims []string) ([]verdict, error) {
 	half := (len(claims) + 1) / 2
-	first, err := judge(ctx, m, s, text, claims[:half])
+	first, err := r.judge(ctx, m, claims[:half])
 	if err != nil {
 		return nil, err
 	}
-	second, err := judge(ctx, m, s, text, claims[half:])
+	second, err := r.judge(ctx, m, claims[half:])
 	return append(first, second...), err
 }
