@@ -23,6 +23,7 @@ type script struct {
 	verdict    func(text, statement string) string
 	question   func(req *backend.GenerateRequest) string
 	sentences  func(text string) string
+	ending     map[string]func(prompt string) string // by what the prompt ends in
 
 	ops backend.Ops // the engine's; 0 is all but constraining
 
@@ -34,7 +35,9 @@ type script struct {
 
 func (s *script) reply(_ context.Context, req *backend.GenerateRequest) (string, error) {
 	text := req.Messages[len(req.Messages)-1].Text
+	s.mu.Lock()
 	s.schema = string(req.Schema)
+	s.mu.Unlock()
 	if req.Once != (req.Schema == nil) {
 		return "", errors.New("a reply may end when it repeats itself, but not one that a schema bounds")
 	}
@@ -49,6 +52,12 @@ func (s *script) reply(_ context.Context, req *backend.GenerateRequest) (string,
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.asks = append(s.asks, fmt.Sprint(name, " ", req.Draw))
+	}
+	for ending, reply := range s.ending {
+		if strings.HasSuffix(text, ending) {
+			note(ending)
+			return reply(text), nil
+		}
 	}
 	switch {
 	case strings.HasSuffix(text, "\nStatements:") && s.statements != nil:
