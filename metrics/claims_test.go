@@ -189,7 +189,15 @@ func harbourValues() map[string]float64 {
 		"ragchecker/claim_recall": 0.5, "ragchecker/context_precision": 0.5, "ragchecker/context_utilization": 0.5,
 		"ragchecker/noise_relevant": 0.2, "ragchecker/noise_irrelevant": 0.2,
 		"ragchecker/hallucination": 0.2, "ragchecker/self_knowledge": 0.2, "ragchecker/faithfulness": 0.6,
-		"faithfulness/claims": 0.6,
+		"noise_sensitivity/relevant": 0.2, "noise_sensitivity/irrelevant": 0.2,
+		"answer_correctness/claims_precision": 0.4, "answer_correctness/claims_recall": 0.5,
+		"answer_correctness/claims_f1":  4.0 / 9,
+		"answer_correctness/claims_f2":  5 * 0.2 / (4*0.4 + 0.5),
+		"answer_correctness/claims_f05": 1.25 * 0.2 / (0.25*0.4 + 0.5),
+		// 2 right and 3 wrong claims of the answer, 2 of the reference missing: 4/9, rounded.
+		"answer_correctness/ragas_factual": 0.44,
+		"context_recall/claims":            0.5,
+		"faithfulness/claims":              0.6,
 	}
 }
 
@@ -219,7 +227,7 @@ func TestClaimMetrics(t *testing.T) {
 
 // All metrics that look at claims share their questions: each is put to the model once.
 func TestClaimMetricsShareCalls(t *testing.T) {
-	ms, err := Select(slices.Sorted(maps.Keys(harbourValues())))
+	ms, err := Select(append(slices.Sorted(maps.Keys(harbourValues())), "answer_correctness/ragas"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,12 +255,12 @@ func TestClaimMetricsShareCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The statements of two texts; the claims of each by the other; both by each of the three contexts that are
-	// not blank; and the answer's by all contexts together.
-	const want = 2 + 2 + 2*3 + 1
-	if n := fake.Stats().Generates; n != want || len(keys) != want {
-		t.Errorf("%d calls and %d keys, want %d", n, len(keys), want)
+	// not blank; and both by all contexts together.
+	const want = 2 + 2 + 2*3 + 2
+	if n := fake.Stats().Generates; n != want || len(keys) != want+2 {
+		t.Errorf("%d calls and %d keys, want %d, and two more keys of texts embedded", n, len(keys), want)
 	}
-	if asked < 4*want {
+	if asked < 5*want {
 		t.Errorf("the metrics asked only %d times: nothing was shared", asked)
 	}
 }
@@ -279,6 +287,7 @@ func TestBestOfReferences(t *testing.T) {
 	check("ragchecker/precision", []string{"", good}, 0.4, "")
 	check("ragchecker/hallucination", []string{"Nobody knows.", poor}, 0.2, "by reference 2 of 2")
 	check("ragchecker/recall", []string{"I do not know.", good}, 0.5, "by reference 2 of 2")
+	check("context_recall/claims", []string{"I do not know.", good}, 0.5, "by reference 2 of 2")
 }
 
 // Where there is nothing to count, there is no score; but an answer that says nothing has missed everything.
@@ -300,12 +309,15 @@ func TestClaimMetricsNotApplicable(t *testing.T) {
 	for _, name := range []string{"recall", "f1", "claim_recall", "context_precision", "context_utilization", "noise_relevant", "noise_irrelevant"} {
 		check("ragchecker/"+name, unknown, "no statement in the reference")
 	}
+	check("context_recall/claims", unknown, "no statement in the reference")
+	check("answer_correctness/ragas", unknown, "no statement in the reference")
+	check("answer_correctness/ragas_factual", unknown, "no statement in the reference")
 	check("ragchecker/context_utilization", elsewhere, "support no claim of the reference")
 
 	both := silent
 	both.References = unknown.References
 	check("ragchecker/f1", both, "no statement in the reference")
-	for _, name := range []string{"ragchecker/f1"} {
+	for _, name := range []string{"ragchecker/f1", "answer_correctness/claims_f2", "answer_correctness/ragas_factual"} {
 		got := harbourScript().run(t, name, 0, silent)
 		if got.Score == nil || got.Score.Value != 0 || len(got.Score.Because) != 1 || got.Score.Because[0].Kind != "note" {
 			t.Errorf("%s of an answer that claims nothing: %+v, want 0", name, got)

@@ -1,7 +1,76 @@
 package metrics
 
-// ragasMetrics are those of Ragas, in its present version.
-func ragasMetrics() []Metric { return nil }
+import "github.com/assay-eval/assay/backend"
 
-// ragasPrompts are those of ragasMetrics.
-func ragasPrompts() map[string]promptExample { return nil }
+// ragasMetrics are those of Ragas, in its present version. Where Ragas gives a number that means something
+// else, the metric here does not, and says so; where somebody may need Ragas' number itself, a metric with
+// "ragas" in its name gives it.
+func ragasMetrics() []Metric {
+	noise := []claimCheck{
+		{
+			name: "noise_sensitivity/relevant", parts: noiseParts, score: noiseIn(true), lowerIsBetter: true,
+			doc:     "share of the answer's statements that are wrong and come from a context of use",
+			formula: noiseFormula(true),
+		}, {
+			name: "noise_sensitivity/irrelevant", parts: noiseParts, score: noiseIn(false), lowerIsBetter: true,
+			doc:     "share of the answer's statements that are wrong and come from a context of no use",
+			formula: noiseFormula(false),
+		},
+	}
+	list := []Metric{
+		contextPrecisionReference(), contextPrecisionAnswer(), contextRecallClaims(), contextRecallEntities(),
+		answerCorrectnessRagas(), answerCorrectnessAccuracy(), contextRelevanceDual(), faithfulnessDual(), summaryScore(),
+	}
+	for _, c := range noise {
+		m := c.metric("Ragas 0.4, noise sensitivity; RAGChecker (Ru et al. 2024, arXiv 2408.08067)")
+		m.Default = m.Name == "noise_sensitivity/relevant"
+		list = append(list, m)
+	}
+	for _, c := range factualChecks() {
+		list = append(list, c.metric("Ragas 0.4, factual correctness"))
+	}
+	return list
+}
+
+// ragasPrompts are those of ragasMetrics that no other family has.
+func ragasPrompts() map[string]promptExample {
+	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
+	accuracy := promptExample{
+		accuracyData{Question: "<question>", Reference: "<reference>", Answer: "<answer>", History: history},
+		map[string]string{".Reference": "<reference>", ".Answer": "<answer>"},
+	}
+	relevance := promptExample{
+		relevanceData{Question: "<question>", Context: "<context>", History: history},
+		map[string]string{".Question": "<question>", ".Context": "<context>"},
+	}
+	groundedness := promptExample{
+		groundednessData{Question: "<question>", Answer: "<answer>", Context: "<context>", History: history},
+		map[string]string{".Answer": "<answer>", ".Context": "<context>"},
+	}
+	return map[string]promptExample{
+		"context_usefulness": {
+			usefulnessData{Question: "<question>", Answer: "<answer>", Context: "<context>", History: history},
+			map[string]string{".Question": "<question>", ".Answer": "<answer>", ".Context": "<context>"},
+		},
+		"context_entities":         {entitiesData{Text: "<text>"}, map[string]string{".Text": "<text>"}},
+		"answer_accuracy_first":    accuracy,
+		"answer_accuracy_second":   accuracy,
+		"context_relevance_first":  relevance,
+		"context_relevance_second": relevance,
+		"groundedness_first":       groundedness,
+		"groundedness_second":      groundedness,
+		"summary_phrases":          {phrasesData{Text: "<text>"}, map[string]string{".Text": "<text>"}},
+		"summary_questions": {
+			summaryQuestionsData{Text: "<text>", Phrases: []string{"<first>", "<second>"}},
+			map[string]string{".Text": "<text>", ".Phrases": "<first>", "every one of .Phrases": "<second>"},
+		},
+		"summary_verdicts": {
+			verdictsData{Context: "<summary>", Statements: []string{"<first>", "<second>"}},
+			map[string]string{".Context": "<summary>", ".Statements": "<first>", "every one of .Statements": "<second>"},
+		},
+		"summary_verdict": {
+			verdictData{Context: "<summary>", Statement: "<question>"},
+			map[string]string{".Context": "<summary>", ".Statement": "<question>"},
+		},
+	}
+}

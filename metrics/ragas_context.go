@@ -1,0 +1,259 @@
+package metrics
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// contextPrecisionReference is average precision over verdicts on each context: was it of use for arriving
+// at the reference? Useful contexts that stand first are worth more. It is 0 where no context is of use.
+func contextPrecisionReference() Metric {
+	m := contextPrecision("reference", "the reference")
+	m.Default = true
+	m.Source = "Ragas 0.4, context precision with reference"
+	m.Calls = "1 reply for each context and reference, more for a context that does not fit in one prompt"
+	m.Needs = Question | Contexts | References
+	m.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
+		return byReference(s, false, func(reference string) (Score, error) {
+			return averagePrecision(ctx, m, s, reference)
+		})
+	}
+	return m
+}
+
+// contextPrecisionAnswer is what Ragas calls context utilisation.
+func contextPrecisionAnswer() Metric {
+	m := contextPrecision("answer", "the answer")
+	m.Source = "Ragas 0.4, context utilization (context precision without reference)"
+	m.Calls = "1 reply for each context, more for one that does not fit in one prompt"
+	m.Needs = Question | Answer | Contexts
+	m.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
+		return averagePrecision(ctx, m, s, s.Answer)
+	}
+	return m
+}
+
+func contextPrecision(method, target string) Metric {
+	return Metric{
+		Name:     "context_precision/" + method,
+		Doc:      "average precision of the ranked contexts, each judged for its use in arriving at " + target,
+		Formula:  "sum over the ranks k of useful contexts of (useful contexts among the first k / k) / useful contexts; 0 without any",
+		Min:      0,
+		Max:      1,
+		JudgeOps: backend.CanGenerate,
+		Prompts:  []string{"context_usefulness"},
+	}
+}
+
+func averagePrecision(ctx context.Context, m Models, s *Sample, answer string) (Score, error) {
+	var score Score
+	useful, sum := 0, 0.0
+	for i, text := range s.Contexts {
+		v, err := usefulness(ctx, m, s, answer, text)
+		if err != nil {
+			return Score{}, fmt.Errorf("context %d: %w", i+1, err)
+		}
+		if v.yes {
+			useful++
+			sum += float64(useful) / float64(i+1)
+		}
+		score.Because = append(score.Because,
+			Finding{Kind: "passage", Text: bounded(text), Verdict: &v.yes, Reason: v.reason, Where: fmt.Sprintf("context %d", i+1)})
+	}
+	if useful > 0 {
+		score.Value = sum / float64(useful)
+	}
+	return score, nil
+}
+
+// usefulnessData is what context_usefulness is rendered with.
+type usefulnessData struct {
+	Question, Answer, Context string
+	History                   []backend.Message
+}
+
+// usefulness asks whether a text was of use for an answer. One that is long is if any of its windows is, and
+// a blank one is not.
+func usefulness(ctx context.Context, m Models, s *Sample, answer, text string) (verdict, error) {
+	p, ok := m.Prompts.Lookup("context_usefulness")
+	if !ok {
+		return verdict{}, errors.New("no prompt context_usefulness")
+	}
+	var v verdict
+	if blank(text) {
+		return v, nil
+	}
+	_, err := newPassage([]string{text}).inWindows(true, func(part string) error {
+		if v.yes {
+			return nil
+		}
+		q := query{
+			prompt: p.Name,
+			data:   usefulnessData{s.Question, answer, part, s.History},
+			schema: json.RawMessage(reasonedVerdict),
+		}
+		var err error
+		v, err = ask(ctx, m, q, func(r reply) (verdict, error) {
+			verdicts, err := decodeVerdicts(r, []string{""}, verdictWordsOf(p))
+			if err != nil {
+				return verdict{}, err
+			}
+			return verdicts[0], nil
+		})
+		return err
+	})
+	return v, err
+}
+
+// contextRecallClaims breaks the reference into statements as an answer is, and judges them by the contexts as
+// faithfulness/claims does an answer's. Ragas has the judge do both in one reply, and counts only the
+// statements that come back.
+func contextRecallClaims() Metric {
+	return Metric{
+		Name:     "context_recall/claims",
+		Doc:      "share of the reference's statements that the contexts support",
+		Source:   "Ragas 0.4, context recall",
+		Formula:  "statements of the reference that the contexts support / statements of the reference",
+		Calls:    "1 reply for each reference's statements, 1 for every 8 verdicts by the contexts",
+		Default:  true,
+		Min:      0,
+		Max:      1,
+		Needs:    Question | Contexts | References,
+		JudgeOps: backend.CanGenerate,
+		Prompts:  claimTablePrompts(),
+		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
+			return byReference(s, false, func(reference string) (Score, error) {
+				return scoreContextRecall(ctx, m, s, reference)
+			})
+		},
+	}
+}
+
+func scoreContextRecall(ctx context.Context, m Models, s *Sample, reference string) (Score, error) {
+	claims, err := statementsOf(ctx, m, s, reference)
+	if err != nil {
+		return Score{}, err
+	}
+	if len(claims) == 0 {
+		return Score{}, noReferenceClaims()
+	}
+	verdicts, windows, err := judgeInWindows(ctx, m, s, s.Contexts, claims)
+	if err != nil {
+		return Score{}, err
+	}
+	var list []Finding
+	for i, v := range verdicts {
+		f := Finding{Kind: "reference", Text: claims[i], Verdict: &v.yes, Reason: v.reason}
+		if windows > 1 && v.yes {
+			f.Where = fmt.Sprintf("window %d of %d", v.window, windows)
+		}
+		list = append(list, f)
+	}
+	return shareOf(list), nil
+}
+
+// contextRecallEntities compares what reference and contexts name. Names are equal when they are in normal
+// form: without regard to case, punctuation and markup. Ragas asks for the very same characters, so that
+// "Eiffel tower" is not "Eiffel Tower". A reference that names nothing is not applicable, where Ragas gives 0.
+func contextRecallEntities() Metric {
+	return Metric{
+		Name:     "context_recall/entities",
+		Doc:      "share of the entities named in the reference that the contexts name too",
+		Source:   "Ragas 0.4, context entities recall",
+		Formula:  "entities of both the reference and the contexts / entities of the reference, compared in normal form",
+		Calls:    "1 reply for each reference, 1 for each window of the contexts",
+		Min:      0,
+		Max:      1,
+		Needs:    Contexts | References,
+		JudgeOps: backend.CanGenerate,
+		Prompts:  []string{"context_entities"},
+		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
+			return byReference(s, false, func(reference string) (Score, error) {
+				return scoreEntityRecall(ctx, m, s, reference)
+			})
+		},
+	}
+}
+
+func scoreEntityRecall(ctx context.Context, m Models, s *Sample, reference string) (Score, error) {
+	wanted, err := entities(ctx, m, []string{reference})
+	if err != nil {
+		return Score{}, fmt.Errorf("the reference: %w", err)
+	}
+	if len(wanted) == 0 {
+		return Score{}, fmt.Errorf("%w: the judge found no entity in the reference", ErrNotApplicable)
+	}
+	named, err := entities(ctx, m, s.Contexts)
+	if err != nil {
+		return Score{}, fmt.Errorf("the contexts: %w", err)
+	}
+	there := make(map[string]bool)
+	for _, name := range named {
+		there[tokenize.Normalize(name)] = true
+	}
+	var list []Finding
+	for _, name := range wanted {
+		found := there[tokenize.Normalize(name)]
+		list = append(list, Finding{Kind: "entity", Text: name, Verdict: &found})
+	}
+	score := shareOf(list)
+	score.Because = append(score.Because, Finding{Kind: "note", Text: bounded("in the contexts: " + strings.Join(named, "; "))})
+	return score, nil
+}
+
+// entitiesData is what context_entities is rendered with.
+type entitiesData struct {
+	Text string
+}
+
+// entities has the judge list what texts name, each once.
+func entities(ctx context.Context, m Models, texts []string) ([]string, error) {
+	p, ok := m.Prompts.Lookup("context_entities")
+	if !ok {
+		return nil, errors.New("no prompt context_entities")
+	}
+	var all []item
+	_, err := newPassage(texts).inWindows(false, func(part string) error {
+		q := query{prompt: p.Name, data: entitiesData{part}, room: len(part) / 3, splittable: true}
+		list, err := ask(ctx, m, q, func(r reply) ([]string, error) { return decodeEntities(r, p.Nothing) })
+		for _, name := range list {
+			all = append(all, item{-1, name})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	names, _ := distinct(all)
+	return names, nil
+}
+
+// decodeEntities is decodeList, but a reply that is one line without a marker is cut at its commas and
+// semicolons: so many a judge lists names. A comma without a space after it is part of a number.
+func decodeEntities(r reply, nothing []string) ([]string, error) {
+	line := strings.TrimSpace(r.text)
+	commas := strings.NewReplacer(";", ", ", "，", ", ", "、", ", ").Replace(line)
+	_, marked := parseItem(line)
+	if r.cut || marked || jsonStart(line) >= 0 || strings.Contains(line, "\n") || !strings.Contains(commas, ", ") ||
+		refusal(line) || saysNothing(line, nothing) {
+		return decodeList(r, nothing)
+	}
+	if label, rest, ok := strings.Cut(commas, ":"); ok && !strings.Contains(label, ", ") {
+		commas = rest // "Entities: Mara Lind, Cape Arden"
+	}
+	var items []item
+	for name := range strings.SplitSeq(commas, ", ") {
+		items = append(items, item{-1, strings.TrimSuffix(clean(name), ".")})
+	}
+	names, _ := distinct(items)
+	if len(names) == 0 {
+		return nil, errNoList
+	}
+	return names, nil
+}
