@@ -65,7 +65,8 @@ func Preset(name string) ([]Metric, error) {
 }
 
 // Select returns the metrics of a list of names, in its order. A bare dimension ("faithfulness") means
-// its default method. An unknown name and one that stands twice are errors.
+// its default method, and a number after an @ ("retrieval/ndcg@7") goes to [Metric.At]. An unknown name and
+// one that stands twice are errors.
 func Select(names []string) ([]Metric, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no metrics named: there are %s", strings.Join(metricNames(), ", "))
@@ -85,13 +86,19 @@ func Select(names []string) ([]Metric, error) {
 }
 
 func lookup(name string) (Metric, error) {
-	full := name
-	if method, ok := defaults()[name]; ok {
-		full = name + "/" + method
+	full, at, given := strings.Cut(name, "@")
+	if method, ok := defaults()[full]; ok {
+		full += "/" + method
 	}
 	all := All()
 	if i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == full }); i >= 0 {
-		return all[i], nil
+		switch {
+		case !given:
+			return all[i], nil
+		case all[i].At == nil:
+			return Metric{}, fmt.Errorf("metric %s takes nothing after an @, but has %q there", full, at)
+		}
+		return all[i].At(at)
 	}
 	hint := ""
 	if near := nearest(name, append(metricNames(), slices.Collect(maps.Keys(defaults()))...)); near != "" {

@@ -51,6 +51,9 @@ func TestSelect(t *testing.T) {
 	check("faithfulness", "faithfulness/claims")
 	check("faithfulness/claims", "faithfulness/claims")
 	check("context_relevance, answer_relevance", "context_relevance/sentences,answer_relevance/questions")
+	check("retrieval/ndcg@7,retrieval@10, retrieval", "retrieval/ndcg@7,retrieval/ndcg@10,retrieval/ndcg")
+	check("retrieval/p@05", "retrieval/p@5")
+	check("retrieval/rbp@0.90,retrieval/r_precision@2,retrieval/iprec@0", "retrieval/rbp@0.9,retrieval/r_precision@2,retrieval/iprec@0")
 
 	refuse := func(names string, want ...string) {
 		t.Helper()
@@ -61,12 +64,23 @@ func TestSelect(t *testing.T) {
 			}
 		}
 	}
-	refuse("faithfullness", "did you mean faithfulness?", "there are answer_relevance/questions, context_relevance/sentences, ")
+	refuse("faithfullness", "did you mean faithfulness?", "there are answer_")
 	refuse("Answer Relevancy", "did you mean answer_relevance?")
 	refuse("faithfulness/claim", "did you mean faithfulness/claims?")
 	refuse("xyz", `unknown metric "xyz": there are`)
 	refuse("", `unknown metric ""`)
 	refuse("faithfulness,faithfulness/claims", "named twice")
+	for _, at := range []string{"0", "-1", "x", "", "+7", "1.5", "7@8", "99999999999999999999"} {
+		refuse("retrieval/ndcg@"+at, "retrieval/ndcg@"+at+": the cutoff is a whole number from 1, as in retrieval/ndcg@10")
+	}
+	for _, at := range []string{"0", "1", "x", "", "NaN", "-0.5"} {
+		refuse("retrieval/rbp@"+at, "retrieval/rbp@"+at+": p is a number between 0 and 1")
+	}
+	refuse("retrieval/iprec@1.1", "the recall is a number from 0 to 1")
+	refuse("retrieval/r_precision@0", "the multiple is a number above 0")
+	refuse("faithfulness@7", `metric faithfulness/claims takes nothing after an @, but has "7" there`)
+	refuse("retrieval/ndcg@7,retrieval/ndcg@07", "metric retrieval/ndcg@7 is named twice")
+	refuse("retrievel/ndcg@7", "did you mean retrieval/ndcg?")
 	if _, err := Select(nil); err == nil {
 		t.Error("no names are accepted")
 	}

@@ -28,6 +28,10 @@ type Metric struct {
 	EmbedOps backend.Ops // what it asks of the embedding model; 0: it asks nothing
 	Prompts  []string    // the prompts it uses, by name: see [Prompts]
 
+	// At returns the metric with what stands after an @ in its name, which it reads: retrieval/ndcg@7 looks
+	// at seven passages. nil: nothing may stand there.
+	At func(text string) (Metric, error)
+
 	// Score computes the value for s, which fills every field in Needs. It returns an error wrapping
 	// ErrNotApplicable when the metric says nothing about such a sample, ErrBadReply when a model's
 	// reply could not be understood, or a backend error. It may be called concurrently.

@@ -95,14 +95,14 @@ func (f Field) Names() []string {
 func (f Field) String() string { return strings.Join(f.Names(), ", ") }
 
 // Fields returns the fields that s fills. Text that is only white space fills nothing, and neither
-// does a list of such texts; but an empty list of calls says something.
+// does a list of such texts; but an empty list of calls says something, and so does one of ids of contexts.
 func (s *Sample) Fields() Field {
 	var f Field
 	for bit, filled := range map[Field]bool{
 		Question:            !blank(s.Question),
 		Answer:              !blank(s.Answer),
 		Contexts:            !blank(s.Contexts...),
-		ContextIDs:          !blank(s.ContextIDs...),
+		ContextIDs:          !blank(s.ContextIDs...) || s.ContextIDs != nil && len(s.ContextIDs) == 0,
 		References:          !blank(s.References...),
 		ReferenceContexts:   !blank(s.ReferenceContexts...),
 		ReferenceContextIDs: !blank(s.ReferenceContextIDs...),
