@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// retrievalMetrics are measures of a ranking, computed from judgements: trec_eval's, and a few beside.
+// retrievalMetrics are measures of a ranking, computed from judgements: trec_eval's, and what unitxt and Ragas
+// have beside.
 func retrievalMetrics() []Metric {
-	return slices.Concat(cutMeasures(), wholeMeasures(), parameterMeasures())
+	return slices.Concat(cutMeasures(), wholeMeasures(), parameterMeasures(), contextCorrectness(), contextMatches())
 }
 
 const trecEval = "trec_eval 10 (NIST)"
