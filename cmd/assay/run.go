@@ -31,6 +31,10 @@ columns that Ragas, DeepEval, promptfoo, unitxt and others use are known by thei
   assay run --data prod.csv --map question=prompt --map answer=output -o results
   assay run --data qa.jsonl --backend ollama --model llama3.2 --embed-model all-minilm -o results
 
+A TREC run is a dataset too, and relevance judgements may be in a file of their own:
+
+  assay run --data bm25.run --qrels qrels.txt --metrics retrieval/ndcg@10,retrieval/recall@100 -o results
+
 An interrupted run goes on where it was when the same command is given again. Answers are kept in a
 cache, so nothing is asked twice.
 `
@@ -45,6 +49,8 @@ type runOptions struct {
 	output      string
 	overwrite   bool
 	limit       int
+	qrels       string
+	complete    bool
 	mapping     map[string]string
 	skipBad     bool
 	seed        uint64
@@ -63,6 +69,8 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVarP(&o.output, "output", "o", "", "the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard another run that the folder holds")
 	f.IntVar(&o.limit, "limit", 0, "score only the first `N` rows")
+	f.StringVar(&o.qrels, "qrels", "", "a `FILE` of relevance judgements, by row id: query, iteration, passage, grade")
+	f.BoolVar(&o.complete, "complete", false, "score judged queries that the dataset lacks, as if nothing had been retrieved")
 	f.StringToStringVar(&o.mapping, "map", nil, "name a column: `FIELD=COLUMN`, repeatable")
 	f.BoolVar(&o.skipBad, "skip-bad-rows", false, "leave out rows that cannot be read, and count them")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
@@ -137,7 +145,7 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	if o.limit < 0 {
 		return nil, usagef("--limit is %d: it takes a positive number of rows", o.limit)
 	}
-	p.data, err = dataset.Open(ctx, o.data, dataset.Options{Map: o.mapping, Limit: o.limit})
+	p.data, err = dataset.Open(ctx, o.data, dataset.Options{Map: o.mapping, Limit: o.limit, Qrels: o.qrels, Complete: o.complete})
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -208,9 +216,10 @@ func (p *plan) fields() metrics.Field {
 
 func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 	sum := p.data.Summary()
-	m := report.Manifest{Tool: "assay " + buildVersion(), Started: report.Now()}
+	m := report.Manifest{Tool: "assay " + buildVersion(), Started: report.Now(), Notes: sum.Notes}
 	m.Config = report.Config{
-		Dataset:  report.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping},
+		Dataset: report.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping,
+			Qrels: sum.Qrels, Complete: o.complete},
 		Judge:    model(st.judge),
 		Embedder: model(st.embed),
 		Seed:     o.seed,

@@ -1,4 +1,4 @@
-// Package dataset reads samples from files: JSON Lines, a JSON array, CSV and TSV, as they are or
+// Package dataset reads samples from files: JSON Lines, a JSON array, CSV, TSV and TREC runs, as they are or
 // compressed with gzip or zstd.
 //
 // The path of a row:
@@ -8,10 +8,11 @@
 //  2. The columns are matched with the fields of a [metrics.Sample]: by [Options.Map], by our own
 //     names, or by the names that other evaluators use. Two columns for one field are an error.
 //  3. The cells are decoded into a Sample, from whatever shape their writer gave them.
+//  4. Where there are judgements in a file of their own ([Options.Qrels]), the Sample gets those of its id.
 //
 // [Open] does this once for the whole file, to count the rows and find what is wrong before anything is
 // scored; [Reader.Samples] does it again, as a stream. Memory does not grow with the file, except for
-// a hash of each row's id.
+// a hash of each row's id; judgements are kept in memory.
 package dataset
 
 import (
@@ -30,8 +31,15 @@ import (
 // Options say how to read a dataset.
 type Options struct {
 	Map    map[string]string // field to column: {"question": "query"}; it goes before any recognised name
-	Format string            // "jsonl", "json", "csv" or "tsv"; "": as the file's name or content says
+	Format string            // "jsonl", "json", "csv", "tsv" or "trec"; "": as the file's name or content says
 	Limit  int               // read so many samples, the bad rows not counted; 0: all of them
+
+	// Qrels is a file of relevance judgements, in TREC's or BEIR's form. They go to the samples with the ids
+	// of their queries.
+	Qrels string
+	// Complete adds a sample without passages for each judged query that the dataset lacks, after all
+	// others: trec_eval -c.
+	Complete bool
 }
 
 // A Summary says what a dataset holds.
@@ -43,6 +51,8 @@ type Summary struct {
 	Errors  []*RowError           // the first of them, at most 20
 	Columns []Column              // in the order in which they appear
 	Filled  map[metrics.Field]int // how many samples fill each field
+	Qrels   string                // SHA-256 of the judgements, decompressed; "": there are none
+	Notes   []string              // what a reader of the scores should know of queries without judgements, or the other way round
 }
 
 // A Column is one of the file's columns.
@@ -69,6 +79,9 @@ type Reader struct {
 	options Options
 	columns *columns
 	repeats map[int]int // row number to the line where its id was first used
+	qrels   *qrels      // nil: none
+	added   []string    // judged queries that the file lacks and that get a sample of their own
+	format  string
 	summary Summary
 }
 
@@ -79,11 +92,20 @@ func Open(ctx context.Context, path string, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Complete && o.Qrels == "" {
+		return nil, errors.New("--complete adds judged queries: it needs --qrels FILE")
+	}
+	var judgements *qrels
+	if o.Qrels != "" {
+		if judgements, err = readQrels(ctx, o.Qrels); err != nil {
+			return nil, err
+		}
+	}
 	src, err := openSource(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{source: src, options: o, columns: cols, repeats: map[int]int{}}
+	r := &Reader{source: src, options: o, columns: cols, repeats: map[int]int{}, qrels: judgements}
 	if err := r.scan(ctx); err != nil {
 		src.Close()
 		return nil, err
@@ -102,12 +124,24 @@ func (r *Reader) scan(ctx context.Context) error {
 	s := &r.summary
 	s.Name, s.Filled = r.source.name, map[metrics.Field]int{}
 	ids := map[[16]byte]int{}
+	more := true
+	count := func(sample *metrics.Sample) {
+		s.Rows++
+		filled := sample.Fields()
+		for f := metrics.Question; f.String() != ""; f <<= 1 {
+			if filled.Has(f) {
+				s.Filled[f]++
+			}
+		}
+		more = r.options.Limit == 0 || s.Rows < r.options.Limit
+	}
+	judged := newJudgedCount(r.qrels)
 	err := r.read(ctx, func(row int, rec record, sample *metrics.Sample, err error) bool {
 		if err == nil {
 			id := idHash(sample.ID)
 			if first, repeated := ids[id]; repeated {
 				r.repeats[row] = first
-				err = repeatedID(sample.ID, first)
+				err = r.repeatedID(sample.ID, first)
 			} else {
 				ids[id] = rec.line
 			}
@@ -119,17 +153,24 @@ func (r *Reader) scan(ctx context.Context) error {
 			}
 			return true
 		}
-		s.Rows++
-		filled := sample.Fields()
-		for f := metrics.Question; f.String() != ""; f <<= 1 {
-			if filled.Has(f) {
-				s.Filled[f]++
-			}
-		}
-		return r.options.Limit == 0 || s.Rows < r.options.Limit
+		judged.see(sample)
+		count(sample)
+		return more
 	})
 	if err != nil {
 		return err
+	}
+	if r.qrels != nil {
+		s.Qrels = r.qrels.sum
+		if r.added, s.Notes, err = judged.compare(s.Name, r.options.Complete, more); err != nil {
+			return err
+		}
+		for i, id := range r.added {
+			if count(r.qrels.nothingFound(id)); !more {
+				r.added = r.added[:i+1]
+				break
+			}
+		}
 	}
 	s.Columns = r.columns.list()
 	if err := r.columns.check(s.Name); err != nil {
@@ -152,7 +193,7 @@ func (r *Reader) Samples(ctx context.Context) iter.Seq2[*metrics.Sample, error] 
 		stopped := false
 		err := r.read(ctx, func(row int, rec record, sample *metrics.Sample, err error) bool {
 			if first, repeated := r.repeats[row]; repeated && err == nil {
-				err = repeatedID(sample.ID, first)
+				err = r.repeatedID(sample.ID, first)
 			}
 			if err != nil {
 				stopped = !yield(nil, &RowError{r.summary.Name, rec.line, err})
@@ -163,7 +204,13 @@ func (r *Reader) Samples(ctx context.Context) iter.Seq2[*metrics.Sample, error] 
 			return !stopped && (r.options.Limit == 0 || rows < r.options.Limit)
 		})
 		if err != nil && !stopped {
+			stopped = true
 			yield(nil, err)
+		}
+		for _, id := range r.added {
+			if stopped || !yield(r.qrels.nothingFound(id), nil) {
+				return
+			}
 		}
 	}
 }
@@ -177,6 +224,9 @@ func (r *Reader) read(ctx context.Context, visit func(row int, rec record, s *me
 		return err
 	}
 	defer f.Close()
+	if r.format = f.format; r.format == "trec" && r.qrels == nil {
+		return fmt.Errorf("%s is a TREC run, which holds no judgements: name them with --qrels FILE", r.source.name)
+	}
 	row, ended := 0, true
 	for rec, err := range f.records() {
 		if err == nil && row%256 == 0 {
@@ -192,6 +242,9 @@ func (r *Reader) read(ctx context.Context, visit func(row int, rec record, s *me
 		var sample *metrics.Sample
 		if err = rec.err; err == nil {
 			sample, err = r.columns.decode(rec, row)
+		}
+		if err == nil && r.qrels != nil {
+			err = r.qrels.judge(sample)
 		}
 		if ended = visit(row, rec, sample, err); !ended {
 			break
@@ -227,7 +280,10 @@ func fileError(name string, line int, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-func repeatedID(id string, first int) error {
+func (r *Reader) repeatedID(id string, first int) error {
+	if r.format == "trec" {
+		return fmt.Errorf("the lines of query %.60q do not stand together: others began on line %d; sort the run by query", id, first)
+	}
 	return fmt.Errorf("the id %q is used twice: first on line %d", id, first)
 }
 

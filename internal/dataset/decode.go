@@ -35,7 +35,7 @@ func (c *columns) decode(rec record, row int) (*metrics.Sample, error) {
 			}
 		}
 	}
-	if d.ContextIDs == nil {
+	if len(d.ContextIDs) == 0 && len(d.ids) > 0 {
 		d.ContextIDs = d.ids
 	}
 	if err := d.converse(); err != nil {
@@ -67,7 +67,9 @@ func (d *draft) set(field string, c cell) (err error) {
 	case "contexts":
 		d.Contexts, d.ids, err = c.passages()
 	case "context_ids":
-		d.ContextIDs, _, err = c.passages()
+		if d.ContextIDs, _, err = c.passages(); d.ContextIDs == nil && c.list() {
+			d.ContextIDs = []string{} // a ranking that found nothing, where no list at all would be none
+		}
 	case "reference_answers":
 		d.References, _, err = c.passages()
 	case "reference_contexts":

@@ -82,36 +82,45 @@ func (s *source) Close() error {
 
 // open starts reading, in the given format or, if that is "", in the one that name or content say.
 func (s *source) open(format string) (*input, error) {
-	f, err := os.Open(s.path)
+	in, start, err := s.openText()
 	if err != nil {
 		return nil, err
-	}
-	in := &input{closers: []io.Closer{f}, hash: sha256.New()}
-	plain, err := in.decompress(f)
-	if err != nil {
-		in.Close()
-		return nil, fileError(s.name, 0, err)
-	}
-	r := bufio.NewReaderSize(io.TeeReader(plain, in.hash), sniffed)
-	in.Reader = r
-	start, err := r.Peek(sniffed)
-	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
-		in.Close()
-		return nil, fileError(s.name, 0, err)
-	}
-	if bytes.HasPrefix(start, []byte("\xff\xfe")) || bytes.HasPrefix(start, []byte("\xfe\xff")) {
-		in.Close()
-		return nil, fmt.Errorf("%s is UTF-16: save it as UTF-8", s.name)
-	}
-	if bom := []byte("\xef\xbb\xbf"); bytes.HasPrefix(start, bom) {
-		start = start[len(bom):]
-		r.Discard(len(bom))
 	}
 	if in.format, err = formatOf(s.name, format, start); err != nil {
 		in.Close()
 		return nil, err
 	}
 	return in, nil
+}
+
+// openText starts reading whatever text the file holds. It returns what the text starts with, too.
+func (s *source) openText() (*input, []byte, error) {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := &input{closers: []io.Closer{f}, hash: sha256.New()}
+	plain, err := in.decompress(f)
+	if err != nil {
+		in.Close()
+		return nil, nil, fileError(s.name, 0, err)
+	}
+	r := bufio.NewReaderSize(io.TeeReader(plain, in.hash), sniffed)
+	in.Reader = r
+	start, err := r.Peek(sniffed)
+	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+		in.Close()
+		return nil, nil, fileError(s.name, 0, err)
+	}
+	if bytes.HasPrefix(start, []byte("\xff\xfe")) || bytes.HasPrefix(start, []byte("\xfe\xff")) {
+		in.Close()
+		return nil, nil, fmt.Errorf("%s is UTF-16: save it as UTF-8", s.name)
+	}
+	if bom := []byte("\xef\xbb\xbf"); bytes.HasPrefix(start, bom) {
+		start = start[len(bom):]
+		r.Discard(len(bom))
+	}
+	return in, start, nil
 }
 
 // sniffed is how many bytes of content are looked at to tell its format.
@@ -145,7 +154,7 @@ func (f *input) decompress(r io.Reader) (io.Reader, error) {
 
 // formatOf tells the format: as asked for, by the file's name, or by how its content starts.
 func formatOf(name, format string, start []byte) (string, error) {
-	known := []string{"jsonl", "json", "csv", "tsv"}
+	known := []string{"jsonl", "json", "csv", "tsv", "trec"}
 	if format != "" && !slices.Contains(known, format) {
 		return "", fmt.Errorf("unknown dataset format %q: it is one of %s", format, strings.Join(known, ", "))
 	}
@@ -155,10 +164,12 @@ func formatOf(name, format string, start []byte) (string, error) {
 		format = strings.TrimPrefix(filepath.Ext(base), ".")
 	}
 	switch format {
-	case "jsonl", "csv", "tsv":
+	case "jsonl", "csv", "tsv", "trec":
 		return format, nil
 	case "ndjson":
 		return "jsonl", nil
+	case "run":
+		return "trec", nil
 	}
 	start = bytes.TrimLeft(start, " \t\r\n")
 	switch {
@@ -170,8 +181,10 @@ func formatOf(name, format string, start []byte) (string, error) {
 		return "jsonl", nil // many tools write JSON Lines to files called .json
 	case start[0] == '{' || format == "json":
 		return "json", nil
+	case looksTREC(start):
+		return "trec", nil
 	}
-	return "", fmt.Errorf("cannot tell the format of %s: end its name in .jsonl, .json, .csv or .tsv", name)
+	return "", fmt.Errorf("cannot tell the format of %s: end its name in .jsonl, .json, .csv, .tsv or .trec", name)
 }
 
 // holdsLines reports whether content that starts with an object is JSON Lines, rather than one object
@@ -214,6 +227,8 @@ func (f *input) records() iter.Seq2[record, error] {
 		return readTable(r, '\t')
 	case "json":
 		return readArray(r)
+	case "trec":
+		return readTREC(r)
 	}
 	return readLines(r)
 }

@@ -45,12 +45,14 @@ type Config struct {
 
 // A Dataset is where the samples came from.
 type Dataset struct {
-	Path    string            `json:"path"`   // as it was given; not part of the identity
-	SHA256  string            `json:"sha256"` // of its content, decompressed
-	Rows    int               `json:"rows"`   // samples to score
-	BadRows int               `json:"bad_rows"`
-	Limit   int               `json:"limit,omitempty"`
-	Map     map[string]string `json:"map,omitempty"`
+	Path     string            `json:"path"`   // as it was given; not part of the identity
+	SHA256   string            `json:"sha256"` // of its content, decompressed
+	Rows     int               `json:"rows"`   // samples to score
+	BadRows  int               `json:"bad_rows"`
+	Limit    int               `json:"limit,omitempty"`
+	Map      map[string]string `json:"map,omitempty"`
+	Qrels    string            `json:"qrels,omitempty"`    // SHA-256 of the relevance judgements in a file of their own
+	Complete bool              `json:"complete,omitempty"` // judged queries that the dataset lacks were added
 }
 
 // A Metric is what a report says of a metric beside its numbers.
