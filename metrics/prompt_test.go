@@ -49,7 +49,11 @@ func TestBuiltinPrompts(t *testing.T) {
 		t.Errorf("%d prompts described, %d files", len(names), len(builtinPrompts()))
 	}
 	var used []string
-	for _, m := range All() {
+	own, err := LoadCriteria("own", []byte("a/b: {criterion: c, steps: judge}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range append(All(), own...) {
 		used = append(used, m.Prompts...)
 	}
 	slices.Sort(used)
