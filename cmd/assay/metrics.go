@@ -18,6 +18,7 @@ Usage: assay metrics [NAME]
 Lists the metrics; with a dimension (faithfulness) what its methods are, and with a full name
 (faithfulness/claims) all about one: its formula, where it comes from, what it needs, what it costs
 and the words it asks with. A bare dimension in assay run --metrics means its default method.
+With --criteria or --criterion, it is about those that they describe.
 
 --format md writes the page docs/metrics.md, and --costs adds what was measured in a run to it.
 `
@@ -44,20 +45,29 @@ func metricsCommand(s *std, args []string) error {
 	format := f.String("format", "table", "table, json or md")
 	prompts := f.String("prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	costs := f.String("costs", "", "a JSON report, `FILE`, from which to add what each metric cost")
+	var criteria criteriaOptions
+	criteria.add(f)
 	if err := parse(f, args, 0, 1); err != nil {
 		return err
 	}
 	if !slices.Contains([]string{"table", "json", "md"}, *format) {
 		return usagef("unknown format %q: table, json or md", *format)
 	}
-	list := metrics.All()
+	own, _, err := criteria.load()
+	if err != nil {
+		return usageError{err}
+	}
+	list := own
+	if own == nil {
+		list = metrics.All()
+	}
 	single := false
 	if f.NArg() == 1 {
-		if list = methods(list, f.Arg(0)); len(list) == 0 {
-			var err error
-			if list, err = metrics.Select(f.Args()); err != nil {
-				return usageError{err}
-			}
+		if several := methods(list, f.Arg(0)); len(several) > 0 {
+			list = several
+		} else if list, err = findMetric(own, f.Arg(0)); err != nil {
+			return usageError{err}
+		} else {
 			single = true
 		}
 	}
@@ -82,7 +92,7 @@ func metricsCommand(s *std, args []string) error {
 		}
 		return nil
 	}
-	s.list(list)
+	s.list(list, own == nil)
 	return nil
 }
 
@@ -99,8 +109,8 @@ func dimensionOf(m metrics.Metric) string {
 	return dimension
 }
 
-// list prints a line for each metric, by dimension.
-func (s *std) list(list []metrics.Metric) {
+// list prints a line for each metric, by dimension, and the presets if they are wanted.
+func (s *std) list(list []metrics.Metric, presets bool) {
 	t := s.table("metric", "measures", "asks")
 	last := ""
 	for _, m := range list {
@@ -112,6 +122,9 @@ func (s *std) list(list []metrics.Metric) {
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}})
 	t.Render()
+	if !presets {
+		return
+	}
 	fmt.Fprintf(s.out, "\n* what the dimension by itself means. assay metrics NAME explains one. Presets:\n")
 	for _, p := range metrics.Presets() {
 		fmt.Fprintf(s.out, "  --preset %-14s %s\n", p.Name, p.Doc)

@@ -44,6 +44,7 @@ type runOptions struct {
 	data        string
 	metrics     []string
 	preset      string
+	criteria    criteriaOptions
 	stack       stackOptions
 	prompts     string
 	output      string
@@ -63,7 +64,8 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("run", runHelp)
 	f.StringVarP(&o.data, "data", "d", "", "the dataset `FILE` (- for standard input)")
 	f.StringSliceVarP(&o.metrics, "metrics", "m", nil, "metrics, comma separated: assay metrics lists them")
-	f.StringVar(&o.preset, "preset", "", "a named list of metrics (default ragas-paper, without --metrics)")
+	f.StringVar(&o.preset, "preset", "", "a named list of metrics (default ragas-paper, without --metrics and criteria)")
+	o.criteria.add(f)
 	o.stack.add(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	f.StringVarP(&o.output, "output", "o", "", "the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
@@ -121,6 +123,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 // A plan is a run whose input was checked.
 type plan struct {
 	metrics  []metrics.Metric
+	criteria string // the digest of the user's own metrics among them
 	prompts  metrics.Prompts
 	data     *dataset.Reader
 	failures failureLimit
@@ -133,7 +136,12 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	}
 	var p plan
 	var err error
-	if p.metrics, err = o.selectMetrics(); err != nil {
+	own, digest, err := o.criteria.load()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	p.criteria = digest
+	if p.metrics, err = o.selectMetrics(own); err != nil {
 		return nil, usageError{err}
 	}
 	if p.prompts, err = loadPrompts(o.prompts); err != nil {
@@ -156,16 +164,21 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	return &p, nil
 }
 
-func (o *runOptions) selectMetrics() ([]metrics.Metric, error) {
+// selectMetrics returns the metrics that are named and after them the user's own.
+func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, error) {
+	var list []metrics.Metric
+	var err error
 	switch {
 	case o.preset != "" && len(o.metrics) > 0:
 		return nil, errors.New("--metrics and --preset exclude each other")
 	case len(o.metrics) > 0:
-		return metrics.Select(o.metrics)
-	case o.preset == "":
-		return metrics.Preset("ragas-paper")
+		list, err = metrics.Select(o.metrics)
+	case o.preset != "":
+		list, err = metrics.Preset(o.preset)
+	case own == nil:
+		list, err = metrics.Preset("ragas-paper")
 	}
-	return metrics.Preset(o.preset)
+	return append(list, own...), err
 }
 
 func loadPrompts(dir string) (metrics.Prompts, error) {
@@ -222,6 +235,7 @@ func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 			Qrels: sum.Qrels, Complete: o.complete},
 		Judge:    model(st.judge),
 		Embedder: model(st.embed),
+		Criteria: p.criteria,
 		Seed:     o.seed,
 	}
 	seen := map[string]bool{}

@@ -19,7 +19,8 @@ import (
 )
 
 // newWordServer starts a server that speaks Ollama's protocol and answers the prompts of the three paper
-// metrics by comparing words; verdicts only by the schema that must come with their prompt. An answer that contains BABBLE makes it write nonsense, SLOW makes it
+// metrics, and questions of a user's own that begin with "Does", by comparing words; verdicts only by the schema
+// that must come with their prompt. An answer that contains BABBLE makes it write nonsense, SLOW makes it
 // wait for a minute, or until the client gives up.
 func newWordServer() *httptest.Server {
 	mux := http.NewServeMux()
@@ -104,6 +105,14 @@ func wordReply(system, last string, schema []byte) string {
 		}
 	case strings.Contains(system, "check statements"):
 		return verdictReply(part("Text:", "Statements:"), part("Statements:", "Verdicts:"), schema)
+	case strings.Contains(system, "one word: Yes or No"):
+		texts, question, _ := strings.Cut(strings.TrimSuffix(last, "\nYes or No?"), "\n\nDoes ")
+		if shared(question, texts) >= 0.5 {
+			return "Yes"
+		}
+		return "No"
+	case strings.Contains(system, "one number and nothing else"):
+		return "4"
 	case strings.Contains(system, "write the question"):
 		return "What is it about " + part("Answer:", "Question:") + "?"
 	case strings.Contains(system, "copy them word for word"):

@@ -40,6 +40,7 @@ type Config struct {
 	Judge    *Model   `json:"judge,omitempty"`
 	Embedder *Model   `json:"embedder,omitempty"`
 	Prompts  []Prompt `json:"prompts,omitempty"`
+	Criteria string   `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
 	Seed     uint64   `json:"seed"`
 }
 
@@ -111,6 +112,7 @@ func (c Config) differs(d Config) string {
 		a, b any
 	}{
 		{"dataset", c.Dataset, d.Dataset},
+		{"criteria", c.Criteria, d.Criteria},
 		{"metrics", c.Metrics, d.Metrics},
 		{"judge", c.Judge, d.Judge},
 		{"embedding model", c.Embedder, d.Embedder},
