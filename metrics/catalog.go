@@ -69,7 +69,7 @@ func Preset(name string) ([]Metric, error) {
 // one that stands twice are errors.
 func Select(names []string) ([]Metric, error) {
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no metrics named: there are %s", strings.Join(metricNames(), ", "))
+		return nil, errors.New("no metrics named: assay metrics lists them")
 	}
 	var list []Metric
 	for _, name := range names {
@@ -104,7 +104,7 @@ func lookup(name string) (Metric, error) {
 	if near := nearest(name, append(metricNames(), slices.Collect(maps.Keys(defaults()))...)); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near)
 	}
-	return Metric{}, fmt.Errorf("unknown metric %q: %sthere are %s", name, hint, strings.Join(metricNames(), ", "))
+	return Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", name, hint, len(all))
 }
 
 func metricNames() []string {

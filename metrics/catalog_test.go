@@ -64,10 +64,10 @@ func TestSelect(t *testing.T) {
 			}
 		}
 	}
-	refuse("faithfullness", "did you mean faithfulness?", "there are answer_")
+	refuse("faithfullness", "did you mean faithfulness?", "assay metrics lists all ")
 	refuse("Answer Relevancy", "did you mean answer_relevance?")
 	refuse("faithfulness/claim", "did you mean faithfulness/claims?")
-	refuse("xyz", `unknown metric "xyz": there are`)
+	refuse("xyz", `unknown metric "xyz": assay metrics lists all `)
 	refuse("", `unknown metric ""`)
 	refuse("faithfulness,faithfulness/claims", "named twice")
 	for _, at := range []string{"0", "-1", "x", "", "+7", "1.5", "7@8", "99999999999999999999"} {
