@@ -17,7 +17,7 @@ import (
 // reference of punctuation alone, one word where pairs are counted) the metric does not apply, although an
 // original may say 0; the _ascii ones say 0 too.
 func lexicalMetrics() []Metric {
-	return matchMetrics()
+	return slices.Concat(rougeMetrics(), bleuMetrics(), chrfMetrics(), meteorMetrics(), editMetrics(), matchMetrics())
 }
 
 // lexical completes a metric that asks no model and has values from 0 to 1.

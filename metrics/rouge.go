@@ -1,0 +1,175 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// rougeMetrics are ROUGE as the rouge_score package counts it with its stemmer on: tokens are stemmed runs of
+// letters and numbers, and of several references the one of the best F-measure counts, for precision and
+// recall too.
+func rougeMetrics() []Metric {
+	const source = "ROUGE (Lin 2004), rouge_score package"
+	var list []Metric
+	for _, kind := range []struct {
+		name, units, formula string
+		count                rougeCount
+	}{
+		{"rouge1", "words in common", "of the words in common", rougeN(1)},
+		{"rouge2", "pairs of words in common", "of the pairs of consecutive words in common", rougeN(2)},
+		{"rougeL", "words in common and in order", "of the longest common subsequence of words", rougeL},
+		{"rougeLsum", "words in common and in order, line by line",
+			"of each reference line's words in the longest common subsequences with the answer's lines", rougeLsum},
+	} {
+		add := func(suffix, doc, value string, cut func(string) []string, of share, original bool) {
+			list = append(list, lexical(Metric{
+				Name:    "answer_similarity/" + kind.name + suffix,
+				Doc:     doc,
+				Source:  source,
+				Formula: value + " " + kind.formula,
+				Score:   scoreRouge(kind.count, cut, of, original),
+			}))
+		}
+		add("", "F-measure by "+kind.units+", stemmed, in any script", "F1", tokenize.Alphanumeric, ofBoth, false)
+		add("_ascii", "F-measure by "+kind.units+", by the letter of rouge_score, whose words are of ASCII only", "F1",
+			tokenize.AlphanumericASCII, ofBoth, true)
+		if kind.name == "rougeLsum" {
+			continue // nobody asks for its precision and recall
+		}
+		add("_precision", "share of the answer by "+kind.units+", stemmed, in any script", "precision",
+			tokenize.Alphanumeric, ofAnswer, false)
+		add("_recall", "share of the best reference by "+kind.units+", stemmed, in any script", "recall",
+			tokenize.Alphanumeric, ofReference, false)
+	}
+	return list
+}
+
+// A rougeCount counts what two texts have in common once cut brings them into tokens.
+type rougeCount func(answer, reference string, cut func(string) []string) overlap
+
+// scoreRouge scores by a kind of ROUGE. In the original what cannot be computed is 0.
+func scoreRouge(count rougeCount, cut func(string) []string, of share, original bool) scoreFunc {
+	stemmed := func(text string) []string {
+		tokens := cut(text)
+		for i, t := range tokens {
+			if utf8.RuneCountInString(t) > 3 { // rouge_score leaves short words as they are
+				tokens[i] = tokenize.Stem(t)
+			}
+		}
+		return tokens
+	}
+	return func(_ context.Context, _ Models, s *Sample) (Score, error) {
+		return rankedReference(s, func(reference string) (float64, Score, error) {
+			o := count(s.Answer, reference, stemmed)
+			if !original && (o.reference == 0 || of == ofAnswer && o.answer == 0) {
+				return 0, Score{}, fmt.Errorf("%w: there are too few words in the reference %q, or in the answer", ErrNotApplicable, bounded(reference))
+			}
+			note := fmt.Sprintf("%d in common, of %d in the answer and %d in the reference", o.common, o.answer, o.reference)
+			because := append([]Finding{{Kind: "note", Text: note}}, o.unitFindings()...)
+			return o.value(ofBoth), Score{o.value(of), because}, nil
+		})
+	}
+}
+
+// rougeN counts runs of n words.
+func rougeN(n int) rougeCount {
+	return func(answer, reference string, cut func(string) []string) overlap {
+		return newOverlap(grams(cut(answer), n, " "), grams(cut(reference), n, " "), ofReference)
+	}
+}
+
+// rougeL counts the words of the longest common subsequence.
+func rougeL(answer, reference string, cut func(string) []string) overlap {
+	got, want := cut(answer), cut(reference)
+	o := overlap{answer: len(got), reference: len(want)}
+	common := make(map[int]bool)
+	for _, i := range commonSubsequence(want, got) {
+		common[i] = true
+	}
+	for i, t := range want {
+		if common[i] {
+			o.found = append(o.found, t)
+		} else {
+			o.missing = append(o.missing, t)
+		}
+	}
+	o.common = len(o.found)
+	return o
+}
+
+// rougeLsum counts, for every line of the reference, the words that are in its longest common subsequence
+// with any line of the answer, but no word more often than it stands in the answer.
+func rougeLsum(answer, reference string, cut func(string) []string) overlap {
+	var o overlap
+	var lines [][]string
+	left := make(map[string]int) // words of the answer that no hit has used yet
+	for line := range strings.SplitSeq(answer, "\n") {
+		words := cut(line)
+		lines = append(lines, words)
+		o.answer += len(words)
+		for _, w := range words {
+			left[w]++
+		}
+	}
+	for line := range strings.SplitSeq(reference, "\n") {
+		want := cut(line)
+		o.reference += len(want)
+		common := make([]bool, len(want))
+		for _, got := range lines {
+			for _, i := range commonSubsequence(want, got) {
+				common[i] = true
+			}
+		}
+		for i, w := range want {
+			if common[i] && left[w] > 0 {
+				left[w]--
+				o.found = append(o.found, w)
+			} else {
+				o.missing = append(o.missing, w)
+			}
+		}
+	}
+	o.common = len(o.found)
+	return o
+}
+
+// commonSubsequence returns the indexes in a, in order, of a longest common subsequence of a and b. Of several it is
+// the one that rouge_score finds: read from the end, it drops a word of a rather than of b. One bit is kept
+// of each cell of the table, so that long texts fit in memory.
+func commonSubsequence(a, b []string) []int {
+	row := make([]int, len(b)+1) // row[j]: the length for the words of a so far and b[:j]
+	stride := (len(b) + bits.UintSize - 1) / bits.UintSize
+	dropB := make([]uint, len(a)*stride) // whether to go on with one word less of b rather than of a
+	for i, x := range a {
+		diagonal := 0
+		for j, y := range b {
+			above := row[j+1]
+			switch {
+			case x == y:
+				row[j+1] = diagonal + 1
+			case row[j] > above:
+				row[j+1] = row[j]
+				dropB[i*stride+j/bits.UintSize] |= 1 << (j % bits.UintSize)
+			}
+			diagonal = above
+		}
+	}
+	indexes := make([]int, row[len(b)])
+	for i, j, k := len(a)-1, len(b)-1, len(indexes)-1; k >= 0; {
+		switch {
+		case a[i] == b[j]:
+			indexes[k] = i
+			i, j, k = i-1, j-1, k-1
+		case dropB[i*stride+j/bits.UintSize]>>(j%bits.UintSize)&1 == 1:
+			j--
+		default:
+			i--
+		}
+	}
+	return indexes
+}
