@@ -20,9 +20,8 @@ func TestCHRF(t *testing.T) {
 	// R is 1: 5 P R / (4 P + R).
 	check("chrf", 5*23.0/36/(4*23.0/36+1), "abcx", "abc")
 	check("chrf", 5*23.0/36/(4+23.0/36), "abc", "abcx")
-	// Words, of which the marks are taken off: characters and their n-grams all agree but for order 1 to 4 of
-	// "hi.", and two words of three: see below.
-	check("chrf++", 1, "(hi) there!", "(hi) there!")
+	// Characters 2/3 and 2/2, pairs 1/2 and 1/1; words, the full stop one of them, 1/2 and 1/1. P is 5/9, R is 1.
+	check("chrf++", 25.0/29, "hi.", "hi")
 	// "a b" and "b a": characters 2/2, pairs 0/1; words 2/2, pairs of words 0/1. P and R are 1/2.
 	check("chrf++", 0.5, "a b", "b a")
 	check("chrf++", 0.5, "a b", "x", "b a", "y")

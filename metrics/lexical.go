@@ -108,7 +108,7 @@ func bestReference(s *Sample, compare func(reference string) (Score, error)) (Sc
 func rankedReference(s *Sample, compare func(reference string) (rank float64, score Score, err error)) (Score, error) {
 	var best Score
 	bestRank, bestAt := -1.0, -1
-	var refused error
+	refused := fmt.Errorf("%w: there is no reference", ErrNotApplicable)
 	for i, reference := range s.References {
 		if blank(reference) {
 			continue

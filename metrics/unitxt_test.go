@@ -166,6 +166,34 @@ func TestFaithfulnessByTokensAgreesWithPeople(t *testing.T) {
 	check("k_precision, tokens of ASCII", scoreInContexts(original, func(s *Sample) (string, string) { return "answer", s.Answer }), 0.634)
 }
 
+// The same against one person's yes or no, on the labelled sample of the ARES repository.
+func TestFaithfulnessByTokensOnARES(t *testing.T) {
+	rows := labelled(t, "ares-databricks.dev.jsonl")
+	want := map[string]float64{"k_precision": 0.676, "k_precision_max": 0.675, "k_precision_bigrams": 0.708}
+	for _, m := range unitxtMetrics() {
+		method, ok := strings.CutPrefix(m.Name, "faithfulness/")
+		if !ok {
+			continue
+		}
+		var scores []float64
+		var faithful []bool
+		for _, row := range rows {
+			label := string(row.Human["Answer_Faithfulness_Label"])
+			if label != `"0"` && label != `"1"` {
+				continue
+			}
+			got, err := m.Score(t.Context(), Models{}, &row.Sample)
+			if err != nil {
+				t.Fatal(row.ID, err)
+			}
+			scores, faithful = append(scores, got.Value), append(faithful, label == `"1"`)
+		}
+		if area := areaUnderCurve(scores, faithful); math.Abs(area-want[method]) > 0.0015 {
+			t.Errorf("%s: AUC %.4f, n = %d; want %.3f", method, area, len(scores), want[method])
+		}
+	}
+}
+
 // How well token recall tells right answers from wrong ones, by the system that wrote them, on EVOUNA.
 func TestCorrectnessByTokensAgreesWithPeople(t *testing.T) {
 	score := scoreTokens(tokenize.Tokens, ofReference, false) // answer_correctness/token_recall
