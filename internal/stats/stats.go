@@ -1,8 +1,20 @@
-// Package stats says how sure one can be of a mean.
+// Package stats says how sure one can be of what was measured.
 //
-// A mean never travels alone: a [Summary] carries the number of values, a confidence interval with the
-// method that gave it, and warnings. Nothing here is random from one run to the next: the bootstrap is
-// seeded, and the order of the values does not matter to it.
+// Its parts, a file each:
+//
+//	stats.go, cluster.go    means, also of rows that come in groups
+//	bootstrap.go            intervals for any statistic of rows, and for the difference of two
+//	rank.go, auc.go         how far scores agree with labels: correlations, the ROC curve, thresholds
+//	agreement.go            how far raters agree with each other
+//	probability.go          how good scores are as probabilities
+//	calibrate.go            maps from scores to probabilities, fitted and tested on different rows
+//	paired.go, power.go     two systems on the same rows, and how many rows are enough
+//	ppi.go                  a few labels and many scores: prediction-powered inference
+//
+// No number travels alone: a [Summary] or an [Estimate] carries how many values there were, a confidence interval
+// with the method that gave it, and warnings. Nothing is random from one run to the next: whatever is drawn
+// is seeded. What cannot be computed is an error that says why, never a NaN. The functions take
+// finite values; slices that belong together must be of one length.
 package stats
 
 import (
@@ -17,17 +29,29 @@ type Options struct {
 	Level    float64 // of the interval, in (0, 1); 0 means 0.95
 	Seed     uint64  // of the bootstrap
 	Min, Max float64 // what the values could be; Min = Max means that this is not known
+
+	// Groups holds the group of each row, for functions that take slices of rows: rows that share a group
+	// are not independent. A row in "" is in no group; nil: no row is in one.
+	Groups []string
+}
+
+func (o Options) level() float64 {
+	if o.Level == 0 {
+		return 0.95
+	}
+	return o.Level
 }
 
 // A Summary describes a set of values by their mean.
 type Summary struct {
 	N        int
+	Groups   int       // independent ones, single values included, as far as they are kept apart; 0 where no two values share one
 	Mean     float64   // 0 if N is 0: look at N first
 	Interval *Interval // nil if there is none: then a warning says why
 	Warnings []string
 }
 
-// An Interval is a confidence interval for a mean.
+// An Interval is a confidence interval.
 type Interval struct {
 	Lo, Hi float64
 	Level  float64
@@ -36,6 +60,8 @@ type Interval struct {
 
 // A Method is a way to compute an interval.
 type Method string
+
+// The methods for means; those of other statistics are with them.
 
 const (
 	// BCa is the bias-corrected and accelerated bootstrap (Efron 1987, "Better bootstrap confidence
@@ -59,18 +85,58 @@ const (
 	few       = 20    // values; below it the bootstrap's intervals are known to be too short
 )
 
-// A Mean takes in values one by one, in constant space, and summarises them. The zero Mean is empty.
+// A Mean takes in values one by one, in bounded space, and summarises them. The zero Mean is empty.
 type Mean struct {
-	n          int
+	moments
 	sum, lost  float64 // the sum, and what rounding took from it (Neumaier 1974)
-	mean       float64 // as the moments need it: within rounding of sum / n
-	m2, m3     float64 // sums of the second and third powers of the deviations from the mean
 	least, top float64
 	values     []float64 // while there are few enough
+	clusters   *clusters // nil while no value is in a group
 }
 
-// Add takes in a value, which must be finite.
+// moments are the number of values, their mean to within rounding, and the sums of the second and third powers of
+// the deviations from it.
+type moments struct {
+	n            int
+	mean, m2, m3 float64
+}
+
+// add is Welford's update, for the third moment as in Pébay 2008 (Sandia report SAND2008-6212).
+func (m *moments) add(v float64) {
+	before := float64(m.n)
+	m.n++
+	n := float64(m.n)
+	delta := v - m.mean
+	step := delta / n
+	term := delta * step * before
+	m.mean += step
+	m.m3 += term*step*(n-2) - 3*step*m.m2
+	m.m2 += term
+}
+
+// Add takes in a value, which must be finite, of a row in no group.
 func (m *Mean) Add(v float64) {
+	m.take(v)
+	if m.clusters != nil {
+		m.clusters.addLone(v)
+	}
+}
+
+// AddTo takes in a value of a row in a group. Rows of one group are not independent: where two values share one, the
+// interval is over the groups. The group "" is none.
+func (m *Mean) AddTo(group string, v float64) {
+	if group == "" {
+		m.Add(v)
+		return
+	}
+	if m.clusters == nil {
+		m.clusters = newClusters(m)
+	}
+	m.take(v)
+	m.clusters.add(group, v)
+}
+
+func (m *Mean) take(v float64) {
 	if m.n == 0 {
 		m.least, m.top = v, v
 	}
@@ -82,16 +148,7 @@ func (m *Mean) Add(v float64) {
 		m.lost += (v - sum) + m.sum
 	}
 	m.sum = sum
-	// Welford's update, for the third moment as in Pébay 2008 (Sandia report SAND2008-6212).
-	before := float64(m.n)
-	m.n++
-	n := float64(m.n)
-	delta := v - m.mean
-	step := delta / n
-	term := delta * step * before
-	m.mean += step
-	m.m3 += term*step*(n-2) - 3*step*m.m2
-	m.m2 += term
+	m.moments.add(v)
 	if m.n <= keepMost {
 		m.values = append(m.values, v)
 	} else {
@@ -102,33 +159,44 @@ func (m *Mean) Add(v float64) {
 // N returns how many values there are.
 func (m *Mean) N() int { return m.n }
 
-// Summary describes the values taken in so far.
+// Summary describes the values taken in so far. It leaves Options.Groups alone: see [Mean.AddTo].
 func (m *Mean) Summary(o Options) Summary {
-	if o.Level == 0 {
-		o.Level = 0.95
-	}
+	o.Level = o.level()
 	s := Summary{N: m.n}
 	if m.n > 0 {
 		s.Mean = m.within((m.sum + m.lost) / float64(m.n))
 	}
 	warn := func(format string, args ...any) { s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...)) }
+	what, units := "values", m.n
+	if m.grouped() {
+		s.Groups = m.clusters.count()
+		what, units = "groups", s.Groups
+		if m.clusters.thrown {
+			warn("%d values from more than %d groups, whose rows are not independent: the interval is over %d parts that hold whole groups", m.n, mostGroups, units)
+		} else {
+			warn("%d values from %d groups, whose rows are not independent: the interval is over the groups", m.n, units)
+		}
+	}
 	switch {
 	case m.n == 0:
 		warn("no values")
-	case m.least == m.top && o.Min < o.Max && m.n > 1:
-		s.Interval = m.exact(o)
-		warn("all %d values are %v: the interval says how far others could pull the mean", m.n, m.least)
 	case m.n == 1:
 		warn("one value: no interval")
+	case units == 1:
+		warn("one group: no interval")
+	case m.least == m.top && o.Min < o.Max:
+		s.Interval = m.exact(o, units)
+		warn("all %d values are %v: the interval says how far others could pull the mean", m.n, m.least)
 	case m.least == m.top:
 		warn("all %d values are %v: no interval", m.n, m.least)
-	case m.values == nil:
-		s.Interval = m.abc(o.Level)
 	default:
-		s.Interval = m.bca(o)
+		s.Interval = m.interval(o)
+		if s.Interval == nil {
+			warn("all groups have one mean: no interval")
+		}
 	}
-	if m.n > 1 && m.n < few {
-		warn("only %d values: the interval is rough", m.n)
+	if units > 1 && units < few {
+		warn("only %d %s: the interval is rough", units, what)
 	}
 	return s
 }
@@ -136,19 +204,46 @@ func (m *Mean) Summary(o Options) Summary {
 // Of summarises values.
 func Of(values []float64, o Options) Summary {
 	var m Mean
-	for _, v := range values {
-		m.Add(v)
+	for i, v := range values {
+		m.AddTo(o.group(i), v)
 	}
 	return m.Summary(o)
 }
 
+// group is the group of row i.
+func (o Options) group(i int) string {
+	if o.Groups == nil {
+		return ""
+	}
+	return o.Groups[i]
+}
+
+// interval resamples where that is affordable; nil if the units do not vary.
+func (m *Mean) interval(o Options) *Interval {
+	m2, m3 := m.m2, m.m3
+	var units []unit
+	if m.grouped() {
+		m2, m3 = m.clusters.spread(m.mean)
+		units = m.clusters.units()
+		if m2 <= 1e-24*(m.top-m.least)*(m.top-m.least) {
+			return nil
+		}
+	} else {
+		units = single(m.values)
+	}
+	a := acceleration(m2, m3)
+	if units == nil {
+		return m.abc(o.Level, m2, a)
+	}
+	return m.bca(o, units, a)
+}
+
 // acceleration is the a of BCa and ABC for a mean: a sixth of the skewness of the values, over the square
 // root of their number (Efron 1987, equation 7.3). It is never beyond ±1/6.
-func (m *Mean) acceleration() float64 { return m.m3 / (6 * math.Pow(m.m2, 1.5)) }
+func acceleration(m2, m3 float64) float64 { return m3 / (6 * math.Pow(m2, 1.5)) }
 
-func (m *Mean) abc(level float64) *Interval {
-	a := m.acceleration()
-	deviation := math.Sqrt(m.m2) / float64(m.n) // of the mean
+func (m *Mean) abc(level, m2, a float64) *Interval {
+	deviation := math.Sqrt(m2) / float64(m.n) // of the mean
 	end := func(p float64) float64 {
 		w := a + normalQuantile(p) // the bias correction of a linear statistic equals a
 		return m.within(m.mean + deviation*w/((1-a*w)*(1-a*w)))
@@ -157,47 +252,57 @@ func (m *Mean) abc(level float64) *Interval {
 	return &Interval{Lo: end(tail), Hi: end(1 - tail), Level: level, Method: ABC}
 }
 
-func (m *Mean) bca(o Options) *Interval {
-	means, below := m.resample(o.Seed)
-	bias := normalQuantile(below)
-	a := m.acceleration()
-	end := func(p float64) float64 {
-		w := bias + normalQuantile(p)
-		return m.within(quantile(means, normalCDF(bias+w/(1-a*w))))
-	}
-	tail := (1 - o.Level) / 2
-	return &Interval{Lo: end(tail), Hi: end(1 - tail), Level: o.Level, Method: BCa}
+func (m *Mean) bca(o Options, units []unit, a float64) *Interval {
+	means, below := m.resample(o.Seed, units)
+	b := bootstrap{values: means, bias: normalQuantile(below), acceleration: a}
+	lo, hi := b.ends(o.Level)
+	return &Interval{Lo: m.within(lo), Hi: m.within(hi), Level: o.Level, Method: BCa}
 }
 
-// resample returns the means of resamples, sorted, and the share of them below the mean of the values, equal
-// ones counted half. The share is never 0 or 1.
-func (m *Mean) resample(seed uint64) (means []float64, below float64) {
-	values := slices.Clone(m.values)
-	slices.Sort(values) // so that the order in which they came does not matter
-	n := len(values)
-	rng := rand.New(rand.NewPCG(seed, 0x6173736179)) // the stream's number is arbitrary
+// resample returns the means of resamples of the units, sorted, and the share of them below the mean of the values,
+// equal ones counted half. The share is never 0 or 1.
+func (m *Mean) resample(seed uint64, units []unit) (means []float64, below float64) {
+	slices.SortFunc(units, unit.compare) // so that the order in which they came does not matter
+	rng := random(seed)
 	means = make([]float64, resamples)
-	mean, tolerance := m.mean, 1e-12*(m.top-m.least)
 	for i := range means {
-		sum := 0.0
-		for range n {
-			sum += values[rng.IntN(n)]
+		sum, n := 0.0, 0
+		for range units {
+			u := units[rng.IntN(len(units))]
+			sum += u.sum
+			n += u.n
 		}
 		means[i] = sum / float64(n)
-		switch d := means[i] - mean; {
-		case math.Abs(d) <= tolerance: // equal, but summed in another order
+	}
+	below = shareBelow(means, m.mean, 1e-12*(m.top-m.least))
+	slices.Sort(means)
+	return means, below
+}
+
+// random is the source of everything that is drawn.
+func random(seed uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, 0x6173736179)) // the stream's number is arbitrary
+}
+
+// shareBelow is the share of values below v, those equal to it (to within a tolerance, as they were summed in
+// another order) counted half. It is never 0 or 1.
+func shareBelow(values []float64, v, tolerance float64) float64 {
+	below := 0.0
+	for _, x := range values {
+		switch d := x - v; {
+		case math.Abs(d) <= tolerance:
 			below += 0.5
 		case d < 0:
 			below++
 		}
 	}
-	slices.Sort(means)
-	return means, min(max(below, 0.5), resamples-0.5) / resamples
+	n := float64(len(values))
+	return min(max(below, 0.5), n-0.5) / n
 }
 
-func (m *Mean) exact(o Options) *Interval {
+func (m *Mean) exact(o Options, units int) *Interval {
 	v := m.least
-	p := -math.Expm1(math.Log1p(-o.Level) / float64(m.n)) // (1-p)^n = 1-level
+	p := -math.Expm1(math.Log1p(-o.Level) / float64(units)) // (1-p)^n = 1-level
 	return &Interval{
 		Lo:     v - p*max(v-o.Min, 0),
 		Hi:     v + p*max(o.Max-v, 0),
