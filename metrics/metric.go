@@ -71,6 +71,7 @@ type Result struct {
 	Kind   Kind     `json:"kind,omitempty"`  // of the Error
 	Calls  []string `json:"calls,omitempty"` // the keys of the answers used, in the order asked
 	Cost   *Cost    `json:"cost,omitempty"`  // of those answers; nil if the judge did nothing
+	Group  string   `json:"group,omitempty"` // the sample's
 }
 
 // A Cost is the judge's work on the answers that a Result used, in tokens. It is the same whether they were

@@ -146,7 +146,7 @@ func (r *runner) emit(opened *row, emit func(Result) error) bool {
 // sends none.
 func (r *runner) score(ctx context.Context, metric *Metric, s *Sample, results chan<- Result) {
 	defer close(results)
-	result := Result{Sample: s.ID, Metric: metric.Name}
+	result := Result{Sample: s.ID, Group: s.Group, Metric: metric.Name}
 	m := r.models
 	m.calls = &calls{}
 	score, err := metric.try(ctx, m, s)

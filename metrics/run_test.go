@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -353,5 +354,23 @@ func TestRunCounts(t *testing.T) {
 	}
 	if got[1].Cost != nil || got[1].Calls != nil {
 		t.Errorf("no call cost %+v, keys %q", got[1].Cost, got[1].Calls)
+	}
+}
+
+// A result says which group its sample is in, scored or not: what is averaged must know what belongs together.
+func TestRunKeepsGroups(t *testing.T) {
+	samples := func(yield func(*Sample, error) bool) {
+		_ = yield(&Sample{ID: "a", Group: "kettle", Question: "q"}, nil) &&
+			yield(&Sample{ID: "b", Group: "kettle"}, nil) &&
+			yield(&Sample{ID: "c", Question: "q"}, nil)
+	}
+	one := metric("x/one", func(context.Context, Models, *Sample) (Score, error) { return Score{Value: 1}, nil })
+	groups := map[string]string{}
+	err := Run(context.Background(), samples, []Metric{one}, Models{}, Options{}, func(r Result) error {
+		groups[r.Sample] = r.Group
+		return nil
+	})
+	if want := map[string]string{"a": "kettle", "b": "kettle", "c": ""}; err != nil || !maps.Equal(groups, want) {
+		t.Errorf("%v %v, want %v", groups, err, want)
 	}
 }

@@ -33,6 +33,7 @@ type Summary struct {
 	Kinds         map[metrics.Kind]int // the failures by kind
 	Calls         int                  // answers of models used, over all samples
 	Cost          metrics.Cost         // of them
+	Calibration   *Calibration         // nil if the scores are as the metric gave them
 }
 
 // A Case is a sample with all its results.
@@ -48,13 +49,14 @@ const (
 	mostFailures = 100
 )
 
-// Load reads a run folder and summarises it.
-func Load(dir string) (*Report, error) {
+// Load reads a run folder and summarises it, the scores of some metrics as the probabilities that calibrations make
+// of them.
+func Load(dir string, calibrations ...*Calibration) (*Report, error) {
 	run, err := Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	r, err := Summarize(&run.Manifest, run.Results())
+	r, err := Summarize(&run.Manifest, run.Results(), calibrations...)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +67,13 @@ func Load(dir string) (*Report, error) {
 // Summarize reads results, which come with those of a sample together, in space that does not grow with their
 // number. A result that contradicts the manifest or itself is an error: a report on damaged results
 // would be wrong without looking it.
-func Summarize(m *Manifest, results iter.Seq2[metrics.Result, error]) (*Report, error) {
+func Summarize(m *Manifest, results iter.Seq2[metrics.Result, error], calibrations ...*Calibration) (*Report, error) {
 	s := newSummarizer(m)
+	for _, c := range calibrations {
+		if err := s.calibrate(c); err != nil {
+			return nil, err
+		}
+	}
 	for res, err := range results {
 		if err == nil {
 			err = s.add(res)
@@ -116,8 +123,12 @@ func (s *summarizer) add(r metrics.Result) error {
 	switch {
 	case r.Score != nil:
 		m.N++
-		m.Bins[min(int(m.share(r.Score.Value)*bins), bins-1)]++
-		s.means[i].Add(r.Score.Value)
+		v, scale := r.Score.Value, m.Metric
+		if m.Calibration != nil {
+			v, scale = m.Calibration.Map.At(v), Metric{Max: 1}
+		}
+		m.Bins[min(int(scale.share(v)*bins), bins-1)]++
+		s.means[i].AddTo(r.Group, v)
 	case r.Kind == metrics.NotApplicable:
 		m.NotApplicable++
 	default:
@@ -196,6 +207,9 @@ func (s *summarizer) report() *Report {
 	s.close()
 	for i := range s.metrics {
 		m := &s.metrics[i]
+		if m.Calibration != nil {
+			m.Min, m.Max, m.LowerIsBetter = 0, 1, false
+		}
 		m.Stats = s.means[i].Summary(stats.Options{Seed: s.manifest.Config.Seed, Min: m.Min, Max: m.Max})
 	}
 	return &Report{
@@ -258,6 +272,9 @@ func (r *Report) Notes() []string {
 		}
 		if m.LowerIsBetter {
 			note("%s: lower is better", m.Name)
+		}
+		if m.Calibration != nil {
+			note("%s: %s", m.Name, m.Calibration.note(r.Manifest.Config.Judge))
 		}
 	}
 	return append(notes, r.Manifest.Notes...)

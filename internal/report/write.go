@@ -91,7 +91,9 @@ type JSONMetric struct {
 	Min           float64              `json:"min"`              // the metric's range
 	Max           float64              `json:"max"`
 	LowerIsBetter bool                 `json:"lower_is_better,omitempty"`
-	Failures      map[metrics.Kind]int `json:"failures,omitempty"` // by kind
+	Groups        int                  `json:"groups,omitempty"`      // that the scores are from, where some share one
+	Failures      map[metrics.Kind]int `json:"failures,omitempty"`    // by kind
+	Calibration   string               `json:"calibration,omitempty"` // what the scores were mapped to
 	Warnings      []string             `json:"warnings,omitempty"`
 	Calls         int                  `json:"calls"`         // answers of models used, over all samples
 	PromptTokens  int                  `json:"prompt_tokens"` // that the judge read for them
@@ -110,7 +112,7 @@ func writeJSON(w io.Writer, reports []*Report, verdicts []Verdict) error {
 	out := JSON{Metrics: []JSONMetric{}, Thresholds: verdicts, Runs: []JSONRun{}}
 	for _, r := range reports {
 		for i := range r.Metrics {
-			out.Metrics = append(out.Metrics, r.Metrics[i].json(r.Dir))
+			out.Metrics = append(out.Metrics, r.Metrics[i].json(r.Dir, r.Manifest.Config.Judge))
 		}
 		out.Runs = append(out.Runs, JSONRun{r.Dir, r.Manifest.Finished != nil, r.Samples, r.Manifest})
 	}
@@ -120,10 +122,10 @@ func writeJSON(w io.Writer, reports []*Report, verdicts []Verdict) error {
 	return e.Encode(out)
 }
 
-func (s *Summary) json(run string) JSONMetric {
+func (s *Summary) json(run string, judge *Model) JSONMetric {
 	m := JSONMetric{
 		Run: run, Name: s.Name, N: s.N, Failed: s.Failed, NotApplicable: s.NotApplicable,
-		Min: s.Min, Max: s.Max, LowerIsBetter: s.LowerIsBetter, Failures: s.Kinds, Warnings: s.Stats.Warnings,
+		Min: s.Min, Max: s.Max, LowerIsBetter: s.LowerIsBetter, Groups: s.Stats.Groups, Failures: s.Kinds, Warnings: s.Stats.Warnings,
 		Calls: s.Calls, PromptTokens: s.Cost.PromptTokens, OutputTokens: s.Cost.OutputTokens,
 	}
 	if s.N > 0 {
@@ -131,6 +133,9 @@ func (s *Summary) json(run string) JSONMetric {
 	}
 	if i := s.Stats.Interval; i != nil {
 		m.Lo, m.Hi, m.Level, m.Method = &i.Lo, &i.Hi, i.Level, string(i.Method)
+	}
+	if s.Calibration != nil {
+		m.Calibration = s.Calibration.note(judge)
 	}
 	return m
 }

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/assay-eval/assay/internal/stats"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// A report through a map is of probabilities: its mean, range, bins and thresholds; and it says so.
+func TestCalibrated(t *testing.T) {
+	m := manifest("a/x", "b/y")
+	m.Config.Metrics[0] = Metric{Name: "a/x", Min: 1, Max: 5, LowerIsBetter: true}
+	m.Config.Dataset.Rows = 4
+	m.Config.Judge = &Model{Name: "small", Digest: "sha256:1"}
+	m.Finished = ptr(Now())
+	var list []metrics.Result
+	for i, v := range []float64{1, 2, 3, 5} {
+		list = append(list, scored(fmt.Sprint(i), "a/x", v), scored(fmt.Sprint(i), "b/y", 0.5))
+	}
+	c := &Calibration{Metric: "a/x", Field: "correct", N: 70, Judge: m.Config.Judge,
+		Map: stats.Map{Method: "isotonic", X: []float64{1, 3}, Y: []float64{0.95, 0.15}, Floor: 0.01}}
+	r, err := Summarize(&m, each(list), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Metrics[0]
+	want := (0.95 + 0.55 + 0.15 + 0.15) / 4
+	if math.Abs(s.Stats.Mean-want) > 1e-12 || s.Min != 0 || s.Max != 1 || s.LowerIsBetter || s.Bins[1] != 2 || s.Bins[9] != 1 {
+		t.Errorf("%+v, want the mean %v", s, want)
+	}
+	if v := judge(t, r, "a=0.4")[0]; !v.Passed {
+		t.Errorf("%+v", v)
+	}
+	notes := strings.Join(r.Notes(), "\n")
+	if !strings.Contains(notes, "a/x: the scores are mapped to the probability that people say correct (isotonic, from 70 labelled rows)") || strings.Contains(notes, "another judge") {
+		t.Errorf("notes:\n%s", notes)
+	}
+	if page := render(t, Options{Format: "json"}, r); !strings.Contains(page, `"calibration": "the scores are mapped`) {
+		t.Errorf("json without the calibration:\n%s", page)
+	}
+	m.Config.Judge = &Model{Name: "large", Digest: "sha256:2"}
+	r, err = Summarize(&m, each(list), c)
+	if err != nil || !strings.Contains(strings.Join(r.Notes(), "\n"), "the map is for another judge, small") {
+		t.Errorf("another judge: %v, %v", r.Notes(), err)
+	}
+	c.Metric = "c/z"
+	if _, err := Summarize(&m, each(list), c); err == nil || !strings.Contains(err.Error(), `no metric "c/z"`) {
+		t.Errorf("a metric that is not there: %v", err)
+	}
+}
+
+func TestLoadCalibration(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "map.json")
+	load := func(content string) error {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadCalibration(path)
+		return err
+	}
+	b, err := json.Marshal(Calibration{Metric: "a/x", Map: stats.Map{Method: "platt", Slope: 2, Floor: 0.1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := load(string(b)); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "[]", "{}", `{"map": {"method": "platt", "floor": 0.7}}`, `{"map": {"method": "isotonic", "x": [1]}}`} {
+		if err := load(bad); err == nil || !strings.Contains(err.Error(), "is no calibration") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// Rows that share a group are taken together: the interval is wider than of as many independent rows, and both the
+// notes and the JSON say why.
+func TestGroups(t *testing.T) {
+	m := manifest("a/x")
+	m.Config.Dataset.Rows = 120
+	summary := func(group func(i int) string) *Report {
+		t.Helper()
+		var list []metrics.Result
+		for i := range 120 {
+			r := scored(fmt.Sprint(i), "a/x", float64(i/4%5)/4)
+			r.Group = group(i)
+			list = append(list, r)
+		}
+		r, err := Summarize(&m, each(list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	alone := summary(func(int) string { return "" })
+	grouped := summary(func(i int) string { return fmt.Sprint("question ", i/4) })
+	width := func(r *Report) float64 { i := r.Metrics[0].Stats.Interval; return i.Hi - i.Lo }
+	if ratio := width(grouped) / width(alone); math.Abs(ratio-2) > 0.1 {
+		t.Errorf("groups of four make the interval %.2f times as wide, want twice", ratio)
+	}
+	if notes := strings.Join(grouped.Notes(), "\n"); !strings.Contains(notes, "120 values from 30 groups") {
+		t.Errorf("notes:\n%s", notes)
+	}
+	if page := render(t, Options{Format: "json"}, grouped); !strings.Contains(page, `"groups": 30`) {
+		t.Errorf("json:\n%s", page)
+	}
+	if page := render(t, Options{Format: "json"}, alone); strings.Contains(page, `"groups"`) {
+		t.Errorf("groups without groups:\n%s", page)
+	}
+}
