@@ -27,6 +27,12 @@ Score
   report     summarise a run: means with intervals, failures, thresholds
   show       show one row, or one model answer, behind a score
 
+Judge
+  compare    two or more runs on the same rows: is the difference real?
+  agree      how far metrics agree with people's labels
+  ppi        what people would say on average, from a few labels and all scores
+  calibrate  make probabilities of scores, from labels
+
 Look
   metrics    list the metrics, or explain one
   models     list, inspect, import, verify and tune models and engines
@@ -66,6 +72,14 @@ func command(ctx context.Context, std *std, args []string) error {
 		return reportCommand(std, args)
 	case "show":
 		return showCommand(std, args)
+	case "compare":
+		return compareCommand(std, args)
+	case "agree":
+		return agreeCommand(ctx, std, args)
+	case "ppi":
+		return ppiCommand(ctx, std, args)
+	case "calibrate":
+		return calibrateCommand(ctx, std, args)
 	case "metrics":
 		return metricsCommand(std, args)
 	case "models":

@@ -10,7 +10,7 @@ import (
 )
 
 const reportHelp = `
-Usage: assay report DIR... [--format FORMAT] [--fail-under METRIC=VALUE]
+Usage: assay report DIR... [--format FORMAT] [--fail-under METRIC=VALUE] [--calibration MAP.json]
 
 Summarises runs from their folders: for each metric the mean with its 95% interval, how many samples were
 scored, failed and were not applicable, and what a reader should know.
@@ -18,6 +18,7 @@ scored, failed and were not applicable, and what a reader should know.
   assay report results
   assay report results --format html -o report.html
   assay report results --fail-under faithfulness=0.8     exits with 3 if the mean is lower
+  assay report results --calibration map.json            scores as the probabilities that assay calibrate found
 `
 
 func reportCommand(s *std, args []string) error {
@@ -25,6 +26,7 @@ func reportCommand(s *std, args []string) error {
 	format := f.String("format", "table", strings.Join(report.Formats(), ", "))
 	output := f.StringP("output", "o", "", "write to `FILE` instead of standard output")
 	under := f.StringArray("fail-under", nil, "`METRIC=VALUE`: exit with 3 if the mean is worse; repeatable")
+	maps := f.StringArray("calibration", nil, "map a metric's scores to probabilities with the `MAP` of assay calibrate; repeatable")
 	if err := parse(f, args, 1, -1); err != nil {
 		return err
 	}
@@ -39,10 +41,18 @@ func reportCommand(s *std, args []string) error {
 		}
 		thresholds = append(thresholds, t)
 	}
+	var calibrations []*report.Calibration
+	for _, path := range *maps {
+		c, err := readCalibration(path)
+		if err != nil {
+			return err
+		}
+		calibrations = append(calibrations, c)
+	}
 	var reports []*report.Report
 	var verdicts []report.Verdict
 	for _, dir := range f.Args() {
-		r, err := report.Load(dir)
+		r, err := report.Load(dir, calibrations...)
 		if err != nil {
 			return err
 		}
