@@ -23,7 +23,7 @@ Says how far metrics agree with people, each number with its 95% interval:
   brier, calibration error     for true and false, of scores from 0 to 1: how good they are as probabilities
 
 With several raters the labels are their means, and beside the metrics stands how far the raters agree with each
-other: no metric can be asked for more. Several metrics, and scores that the dataset brings along in its column peers
+other: what one rater's label is worth. Several metrics, and scores that the dataset brings along in its column peers
 (--peer NAME), are compared on the same rows. Labels of pairs (--human preferred: 1 or 2 for the better answer)
 are compared with the side that the metric prefers.
 
