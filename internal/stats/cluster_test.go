@@ -178,3 +178,31 @@ func TestManyGroups(t *testing.T) {
 		t.Errorf("%+v, want 0.5 ± %v", *i, half)
 	}
 }
+
+func FuzzGroups(f *testing.F) {
+	f.Add([]byte{0, 255, 3, 3, 9, 9}, []byte{1, 1, 0, 2, 2, 3}, uint64(1))
+	f.Add([]byte{9, 9, 200}, []byte{1, 1, 1}, uint64(0))
+	f.Add([]byte{0, 255, 255, 0}, []byte{1, 1, 2, 2}, uint64(0))
+	f.Fuzz(func(t *testing.T, b, g []byte, seed uint64) {
+		n := min(len(b), len(g), 30)
+		values, groups := make([]float64, n), make([]string, n)
+		for i := range values {
+			values[i] = float64(b[i]) / 255
+			if g[i] > 0 {
+				groups[i] = fmt.Sprint(g[i] % 8)
+			}
+		}
+		o := Options{Seed: seed, Max: 1, Groups: groups}
+		s := Of(values, o)
+		if s.N != n || s.Groups > n || s.Interval == nil && len(s.Warnings) == 0 {
+			t.Fatalf("%v in %q: %+v", values, groups, s)
+		}
+		if i := s.Interval; i != nil && !(0 <= i.Lo && i.Lo <= i.Hi && i.Hi <= 1) {
+			t.Fatalf("%v in %q: mean %v, interval %+v", values, groups, s.Mean, *i)
+		}
+		p := Pair(make([]float64, n), values, o)
+		if !(p.P > 0 && p.P <= 1) || p.Spread != p.Spread || p.T != nil && !(p.T.P >= 0 && p.T.P <= 1) {
+			t.Fatalf("%v in %q: %+v %+v", values, groups, p, p.T)
+		}
+	})
+}
