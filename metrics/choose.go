@@ -46,52 +46,70 @@ func finite(list []float64) bool {
 	return true
 }
 
-// choose asks which of several options the judge would reply with: the probability of each, given that it
-// is one of them. Only the first token of an option counts, so that a long one is at no disadvantage and
-// engines that know no more can answer too; options must differ in it.
-func choose(ctx context.Context, m Models, prompt string, data any, options []string) ([]float64, error) {
+// A choice is what the judge makes of several options.
+type choice struct {
+	chances []float64 // of each option, given that it is one of them
+	mass    float64   // the probability of any of them: where it is small, the judge wants to say something else
+}
+
+// weigh asks which of several options the judge would reply with. Only the first token of an option counts,
+// so that a long one is at no disadvantage and engines that know no more can answer too; options must
+// differ in it.
+func weigh(ctx context.Context, m Models, prompt string, data any, options []string) (choice, error) {
 	lists, err := logProbs(ctx, m, prompt, data, options)
 	if err != nil {
-		return nil, err
+		return choice{}, err
 	}
 	top := lists[0][0]
 	for _, list := range lists {
 		top = max(top, list[0])
 	}
-	chances := make([]float64, len(lists))
+	c := choice{chances: make([]float64, len(lists))}
 	sum := 0.0
 	for i, list := range lists {
-		chances[i] = math.Exp(list[0] - top)
-		sum += chances[i]
+		c.chances[i] = math.Exp(list[0] - top)
+		sum += c.chances[i]
 	}
-	for i := range chances {
-		chances[i] /= sum
+	for i := range c.chances {
+		c.chances[i] /= sum
 	}
-	return chances, nil
+	c.mass = min(1, math.Exp(top)*sum)
+	return c, nil
 }
 
-// yes asks a question of yes or no and returns the probability of yes. The words are Yes and No, or the
+// choose asks which of several options the judge would reply with: the probability of each, given that it
+// is one of them. See weigh.
+func choose(ctx context.Context, m Models, prompt string, data any, options []string) ([]float64, error) {
+	c, err := weigh(ctx, m, prompt, data, options)
+	return c.chances, err
+}
+
+// yes asks a question of yes and no and returns the probability of yes. The words are Yes and No, or the
 // first of those that the prompt's header gives.
 func yes(ctx context.Context, m Models, prompt string, data any) (float64, error) {
-	p, ok := m.Prompts.Lookup(prompt)
-	if !ok {
-		return 0, fmt.Errorf("no prompt %q", prompt)
-	}
-	chances, err := choose(ctx, m, prompt, data, []string{cmp.Or(p.YesWord, "Yes"), cmp.Or(p.NoWord, "No")})
+	c, err := yesOrNo(ctx, m, prompt, data)
 	if err != nil {
 		return 0, err
 	}
-	return chances[0], nil
+	return c.chances[0], nil
+}
+
+// yesOrNo is weigh with the options yes and no, in this order.
+func yesOrNo(ctx context.Context, m Models, prompt string, data any) (choice, error) {
+	p, ok := m.Prompts.Lookup(prompt)
+	if !ok {
+		return choice{}, fmt.Errorf("no prompt %q", prompt)
+	}
+	return weigh(ctx, m, prompt, data, []string{cmp.Or(p.YesWord, "Yes"), cmp.Or(p.NoWord, "No")})
 }
 
 // yesInWindows is yes about texts that may be too long for one prompt: data is given the part to show, and
 // the highest probability of any window counts. It returns the number of windows.
 func yesInWindows(ctx context.Context, m Models, prompt string, texts []string, data func(text string) any) (float64, int, error) {
-	best := 0.0
-	windows, err := newPassage(texts).inWindows(true, func(text string) error {
-		p, err := yes(ctx, m, prompt, data(text))
-		best = max(best, p)
-		return err
-	})
-	return best, windows, err
+	p, err := pollInWindows(ctx, m, prompt, texts, 1, func(text string, _ int) any { return data(text) })
+	if err != nil {
+		return 0, 0, err
+	}
+	best, _ := p.highest(0)
+	return best, len(p.yes[0]), nil
 }

@@ -30,6 +30,13 @@ func TestChoose(t *testing.T) {
 	if err != nil || math.Abs(p-0.75) > 1e-12 {
 		t.Errorf("yes = %v, %v, want 0.75", p, err)
 	}
+	best, windows, err := yesInWindows(ctx, m, "faithfulness_verdict", []string{"c"}, func(string) any { return data })
+	if err != nil || windows != 1 || math.Abs(best-0.75) > 1e-12 {
+		t.Errorf("yesInWindows = %v, %v, %v, want 0.75 in 1 window", best, windows, err)
+	}
+	if c, err := weigh(ctx, m, "faithfulness_verdict", data, []string{"Yes", "No"}); err != nil || math.Abs(c.mass-0.4) > 1e-12 {
+		t.Errorf("weigh = %v, %v, want a mass of 0.4", c, err)
+	}
 	m.Judge = &backendtest.Fake{LogProbs: func([]backend.Message, string) []float64 { return []float64{math.Inf(-1)} }}
 	if p, err := yes(ctx, m, "faithfulness_verdict", data); err == nil {
 		t.Errorf("yes = %v where no probability is to be had, want an error", p)

@@ -1,0 +1,361 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/backendtest"
+)
+
+// affirms is a judge that says yes with the probability that chance gives the last message of a prompt.
+func affirms(chance func(prompt string) float64) *backendtest.Fake {
+	return &backendtest.Fake{LogProbs: func(messages []backend.Message, continuation string) []float64 {
+		p := chance(messages[len(messages)-1].Text)
+		switch continuation {
+		case "Yes", "True":
+			return []float64{math.Log(p)}
+		case "No", "False":
+			return []float64{math.Log(1 - p)}
+		}
+		panic("asked for " + continuation)
+	}}
+}
+
+// scored runs one metric on one sample, with the judge, if any, as its embedding model too.
+func scored(t *testing.T, name string, judge *backendtest.Fake, s Sample) Result {
+	t.Helper()
+	i := slices.IndexFunc(All(), func(m Metric) bool { return m.Name == name })
+	if i < 0 {
+		t.Fatalf("no metric %s", name)
+	}
+	s.ID = "one"
+	var m Models
+	if judge != nil {
+		m.Judge, m.Embedder = judge, judge
+	}
+	var got Result
+	err := Run(t.Context(), func(yield func(*Sample, error) bool) { yield(&s, nil) }, All()[i:i+1],
+		m, Options{}, func(r Result) error { got = r; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// wantScore checks a result's value, and the values of its findings that have one.
+func wantScore(t *testing.T, what string, got Result, want float64, findings ...float64) {
+	t.Helper()
+	if got.Score == nil || math.Abs(got.Score.Value-want) > 1e-9 {
+		t.Errorf("%s: %+v %s, want %v", what, got.Score, got.Error, want)
+		return
+	}
+	var values []float64
+	for _, f := range got.Score.Because {
+		if f.Value != nil {
+			values = append(values, *f.Value)
+		}
+	}
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+	if findings != nil && !slices.EqualFunc(values, findings, near) {
+		t.Errorf("%s: the findings are %v, want %v", what, values, findings)
+	}
+	if len(got.Score.Because) == 0 {
+		t.Errorf("%s: no findings", what)
+	}
+}
+
+func notes(got Result) string {
+	var list []string
+	if got.Score != nil {
+		for _, f := range got.Score.Because {
+			if f.Kind == "note" {
+				list = append(list, f.Text)
+			}
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+func TestClaimsLogit(t *testing.T) {
+	var prompts []string
+	judge := affirms(func(prompt string) float64 {
+		if len(prompts) == 0 || prompts[len(prompts)-1] != prompt { // each prompt is scored for yes and for no
+			prompts = append(prompts, prompt)
+		}
+		if strings.Contains(prompt, "Statement: The ferry costs 14 euros.") {
+			return 0.9
+		}
+		return 0.2
+	})
+	judge.Reply = func(context.Context, *backend.GenerateRequest) (string, error) { return twoStatements(""), nil }
+	got := scored(t, "faithfulness/claims_logit", judge, ferry())
+	wantScore(t, "two claims", got, 0.55, 0.9, 0.2)
+	if len(got.Calls) != 3 || len(prompts) != 2 {
+		t.Fatalf("%d calls, %d prompts; want the statements and one question each", len(got.Calls), len(prompts))
+	}
+	before, _, _ := strings.Cut(prompts[0], "Statement: ")
+	if !strings.Contains(before, "A ferry ticket costs 14 euros.") || !strings.HasPrefix(prompts[1], before) {
+		t.Errorf("the prompts %q do not share the contexts", prompts)
+	}
+
+	// The statements are those of faithfulness/claims: one answer serves both.
+	judge.Reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+		if strings.HasSuffix(req.Messages[len(req.Messages)-1].Text, "Verdicts:") {
+			return "1. Yes\n2. No", nil
+		}
+		return twoStatements(""), nil
+	}
+	if other := scored(t, "faithfulness/claims", judge, ferry()); other.Calls[0] != got.Calls[0] {
+		t.Error("faithfulness/claims asks for the statements in another way")
+	}
+
+	judge.Reply = func(context.Context, *backend.GenerateRequest) (string, error) { return "No statements.", nil }
+	if got := scored(t, "faithfulness/claims_logit", judge, ferry()); got.Kind != NotApplicable {
+		t.Errorf("no statements: %+v", got)
+	}
+}
+
+// manySentences are contexts of more than a window of 500 tokens, with one that tells in the middle.
+func manySentences(telling string) []string {
+	var b strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&b, "Sentence number %d says nothing of interest here. ", i)
+		if i == 30 {
+			b.WriteString(telling + " ")
+		}
+	}
+	return []string{b.String()}
+}
+
+// In windows, what supports counts wherever it stands, and what is left out counts wherever it stands.
+func TestLogitInWindows(t *testing.T) {
+	sample := ferry()
+	sample.Contexts = manySentences("A ferry ticket costs 14 euros.")
+	here := func(yes, no float64) *backendtest.Fake {
+		judge := affirms(func(prompt string) float64 {
+			if strings.Contains(prompt, "ticket costs 14 euros.") {
+				return yes
+			}
+			return no
+		})
+		judge.About.Context = 500
+		judge.Reply = func(context.Context, *backend.GenerateRequest) (string, error) { return twoStatements(""), nil }
+		return judge
+	}
+	check := func(name string, judge *backendtest.Fake, want float64) {
+		t.Helper()
+		got := scored(t, name, judge, sample)
+		wantScore(t, name, got, want)
+		if got.Score == nil {
+			return
+		}
+		for _, f := range got.Score.Because {
+			if !strings.Contains(f.Where, "window ") {
+				t.Errorf("%s: the finding is from %q", name, f.Where)
+			}
+		}
+		if judge.Stats().Scores < 2 {
+			t.Errorf("%s: %d questions", name, judge.Stats().Scores)
+		}
+	}
+	check("faithfulness/claims_logit", here(0.8, 0.1), 0.8)
+	check("faithfulness/logit", here(0.8, 0.1), 0.8)
+	check("context_relevance/logit", here(0.8, 0.1), 0.8)
+	check("context_precision/logit", here(0.8, 0.1), 0.8)
+	check("completeness/logit", here(0.3, 0.9), 0.3)
+}
+
+// An answer that alone does not fit is an error, not a part of it.
+func TestLogitTooLong(t *testing.T) {
+	sample := ferry()
+	sample.Answer = manySentences("So it is.")[0]
+	for _, name := range []string{"answer_relevance/logit", "faithfulness/logit"} {
+		judge := affirms(func(string) float64 { return 0.5 })
+		judge.About.Context = 400
+		if got := scored(t, name, judge, sample); got.Kind != TooLong {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestAnswerLogits(t *testing.T) {
+	sample := ferry()
+	sample.References = []string{"It costs 14 euros.", " ", "Fourteen."}
+	judge := affirms(func(prompt string) float64 {
+		if strings.Contains(prompt, "Correct answer: Fourteen.") {
+			return 0.7
+		}
+		return 0.4
+	})
+	wantScore(t, "the best reference counts", scored(t, "answer_correctness/logit", judge, sample), 0.7, 0.4, 0.7)
+	wantScore(t, "answer_relevance", scored(t, "answer_relevance/logit", judge, sample), 0.4, 0.4)
+}
+
+func TestContextLogits(t *testing.T) {
+	sample := ferry()
+	sample.Contexts = []string{"A ferry ticket costs 14 euros. It is sold on board.", "", "The pier is green."}
+	judge := affirms(func(prompt string) float64 {
+		_, sentence, ok := strings.Cut(prompt, "Sentence: ")
+		switch {
+		case ok && strings.HasPrefix(sentence, "A ferry ticket costs 14 euros."):
+			return 0.9
+		case ok:
+			return 0.3
+		case strings.Contains(prompt, "ticket costs 14 euros."):
+			return 0.8
+		}
+		return 0.1
+	})
+	got := scored(t, "context_relevance/logit", judge, sample)
+	wantScore(t, "contexts", got, 0.45, 0.8, 0.1)
+	if got.Score.Because[1].Where != "context 3" {
+		t.Errorf("the second finding is of %q", got.Score.Because[1].Where)
+	}
+	wantScore(t, "sentences", scored(t, "context_relevance/sentences_logit", judge, sample), 0.5, 0.9, 0.3, 0.3)
+	// The third context is third, although the second is blank: 0.8 + (1-0.8) * 0.1 * 1/3, and if both are
+	// useful, the mean of 1 and 2/3 instead of 1.
+	wantScore(t, "precision", scored(t, "context_precision/logit", judge, sample), 0.8*0.9+0.8*0.1*(1+2.0/3)/2+0.2*0.1/3, 0.8, 0.1)
+
+	sample.Answer = ""
+	if got := scored(t, "context_precision/logit", judge, sample); got.Kind != NotApplicable {
+		t.Errorf("neither answer nor reference: %+v", got)
+	}
+	sample.References = []string{"Nothing.", "14 euros."}
+	judge = affirms(func(prompt string) float64 {
+		if strings.Contains(prompt, "ticket costs") && strings.Contains(prompt, "Answer: 14 euros.") {
+			return 1 - 1e-12
+		}
+		return 1e-12
+	})
+	wantScore(t, "the reference that a context serves best", scored(t, "context_precision/logit", judge, sample), 1, 1, 0)
+}
+
+func TestContextRecallLogit(t *testing.T) {
+	sample := ferry()
+	sample.References = []string{"It costs 14 euros. It sails daily.", "It is free.", "?"}
+	judge := affirms(func(prompt string) float64 {
+		switch {
+		case strings.Contains(prompt, "Answer: It costs 14 euros.\n"):
+			return 0.8
+		case strings.Contains(prompt, "Answer: It sails daily.\n"):
+			return 0.4
+		}
+		return 0.5
+	})
+	got := scored(t, "context_recall/logit", judge, sample)
+	wantScore(t, "the best reference counts", got, 0.6, 0.8, 0.4)
+	sample.References = []string{"?"}
+	if got := scored(t, "context_recall/logit", judge, sample); got.Kind != NotApplicable {
+		t.Errorf("no sentence: %+v", got)
+	}
+}
+
+// A judge that would rather say something else than yes or no has its say noted.
+func TestLogitDoubts(t *testing.T) {
+	judge := &backendtest.Fake{LogProbs: func(_ []backend.Message, continuation string) []float64 {
+		return []float64{math.Log(map[string]float64{"Yes": 0.03, "No": 0.01}[continuation])}
+	}}
+	got := scored(t, "answer_relevance/logit", judge, ferry())
+	wantScore(t, "little mass", got, 0.75, 0.75)
+	if !strings.Contains(notes(got), "only 0.04 of") {
+		t.Errorf("the notes are %q", notes(got))
+	}
+	got = scored(t, "answer_relevance/logit", affirms(func(string) float64 { return 0.01 }), ferry())
+	if notes(got) != "" {
+		t.Errorf("all of the probability is on yes and no, and the notes are %q", notes(got))
+	}
+}
+
+// The words of yes and no are those that a user's prompt names.
+func TestLogitInAnotherLanguage(t *testing.T) {
+	text := "version: 1\nmax_tokens: 1\nyes: Ja, Jawohl\nno: Nein\n--- user\n{{.Question}} {{.Answer}}"
+	own, err := LoadPrompts(fstest.MapFS{"answer_relevance_yes.tmpl": {Data: []byte(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := &backendtest.Fake{LogProbs: func(_ []backend.Message, continuation string) []float64 {
+		return []float64{math.Log(map[string]float64{"Ja": 0.6, "Nein": 0.2}[continuation])}
+	}}
+	sample := ferry()
+	got, err := scoreAnswerRelevanceLogit(t.Context(), Models{Judge: judge, Prompts: own}, &sample)
+	if err != nil || math.Abs(got.Value-0.75) > 1e-12 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestExpectedPrecision(t *testing.T) {
+	check := func(want float64, useful ...float64) {
+		t.Helper()
+		if got := expectedPrecision(useful); math.Abs(got-want) > 1e-12 {
+			t.Errorf("expectedPrecision(%v) = %v, want %v", useful, got, want)
+		}
+	}
+	check(0)
+	check(0, 0, 0)
+	check(0.3, 0.3)
+	check(1, 1, 0)
+	check(0.5, 0, 1)
+	check((1+2.0/3)/2, 1, 0, 1)
+	check((1.0/2+2.0/3)/2, 0, 1, 1)
+	check(0.5+0.5*0.5/2, 0.5, 0.5) // 1 if the first is useful, whatever the second; else 1/2 if the second is
+}
+
+// The expectation is the mean over all outcomes, weighted with their probabilities.
+func TestExpectedPrecisionIsTheMean(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		useful := make([]float64, rng.IntN(9))
+		for i := range useful {
+			useful[i] = rng.Float64()
+		}
+		want := 0.0
+		for outcome := range 1 << len(useful) {
+			chance, hits, sum := 1.0, 0, 0.0
+			for k, p := range useful {
+				if outcome>>k&1 == 0 {
+					chance *= 1 - p
+					continue
+				}
+				chance *= p
+				hits++
+				sum += float64(hits) / float64(k+1)
+			}
+			if hits > 0 {
+				want += chance * sum / float64(hits)
+			}
+		}
+		if got := expectedPrecision(useful); math.Abs(got-want) > 1e-12 {
+			t.Fatalf("expectedPrecision(%v) = %v, want %v", useful, got, want)
+		}
+	}
+}
+
+// All questions about one window come before the next window's.
+func TestPollKeepsWindowsTogether(t *testing.T) {
+	judge := affirms(func(string) float64 { return 0.5 })
+	judge.About.Context = 300
+	var order []string
+	judge.Before = func(_ context.Context, call backendtest.Call) error {
+		text, _, _ := strings.Cut(call.Score.Messages[len(call.Score.Messages)-1].Text, "Statement: ")
+		order = append(order, text)
+		return nil
+	}
+	p, err := pollInWindows(t.Context(), Models{Judge: judge}, "faithfulness_claim_yes", manySentences("So."), 3,
+		func(text string, i int) any { return verdictData{Context: text, Statement: "It is so."} })
+	if err != nil || len(p.yes) != 3 || len(p.yes[0]) < 2 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if distinct := len(slices.Compact(slices.Clone(order))); len(order) != 3*len(p.yes[0]) || distinct != len(p.yes[0]) {
+		t.Errorf("%d questions, %d changes of the text, %d windows", len(order), distinct, len(p.yes[0]))
+	}
+	if _, err := pollInWindows(t.Context(), Models{Judge: judge}, "faithfulness_claim_yes", []string{" "}, 1, nil); err == nil {
+		t.Error("a question about nothing is answered")
+	}
+}
