@@ -110,7 +110,7 @@ func bounded(text string) string {
 		return text
 	}
 	end := limit
-	for !utf8.RuneStart(text[end]) {
+	for end > limit-utf8.UTFMax && !utf8.RuneStart(text[end]) { // text that is not UTF-8 may have no start
 		end--
 	}
 	return text[:end] + "…"

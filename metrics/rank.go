@@ -1,0 +1,128 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// rankMetric compares the answer with its rivals, two at a time and in both orders: judges favour a place,
+// most often the first.
+func rankMetric(a aspect) Metric {
+	return Metric{
+		Name:     a.dimension + "/rank",
+		Doc:      "share of comparisons for " + a.title() + " that the answer wins against the other answers, in both orders",
+		Source:   "the baseline GPT Ranking of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5; both orders after Zheng et al. 2023 (arXiv 2306.05685) and Wang et al. 2023 (arXiv 2305.17926)",
+		Formula:  "(comparisons won + ties / 2) / comparisons; a comparison is won if P(answer) > 1/2; two for each other answer",
+		Calls:    "2 choices for each other answer" + map[bool]string{true: " and window of the contexts"}[a.shown.Has(Contexts)],
+		Min:      0,
+		Max:      1,
+		Needs:    a.shown | OtherAnswers,
+		JudgeOps: backend.CanChoose,
+		Prompts:  []string{"rank"},
+		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
+			return a.compareAll(ctx, m, s)
+		},
+	}
+}
+
+// rankData is what rank is rendered with. What the aspect does not look at is empty.
+type rankData struct {
+	Dimension, Definition        string
+	Context, Question, Reference string
+	First, Second                string
+	History                      []backend.Message
+}
+
+func (a aspect) compareAll(ctx context.Context, m Models, s *Sample) (Score, error) {
+	d := rankData{Dimension: a.title(), Definition: a.definition, Question: s.Question, History: s.History}
+	if a.shown.Has(References) {
+		d.Reference = strings.Join(textsOf(nonBlank(s.References)), "\nor: ")
+	}
+	var score Score
+	rivals := nonBlank(s.OtherAnswers)
+	moved := 0
+	for _, r := range rivals {
+		c, err := a.compare(ctx, m, s, d, r.text)
+		if err != nil {
+			return Score{}, err
+		}
+		won := (preference(c.first) + preference(c.second)) / 2
+		mean := (c.first + c.second) / 2
+		score.Value += won / float64(len(rivals))
+		if preference(c.first) != preference(c.second) {
+			moved++
+		}
+		score.Because = append(score.Because, Finding{Kind: "comparison", Text: bounded(r.text), Value: &mean, Reason: c.reason()})
+	}
+	score.Value = min(1, score.Value)
+	note := fmt.Sprintf("the order changed the verdict in %d of %d comparisons", moved, len(rivals))
+	score.Because = append(score.Because, Finding{Kind: "note", Text: note})
+	return score, nil
+}
+
+// A comparison is the probability that the judge prefers the answer to a rival: shown first, and second.
+type comparison struct {
+	first, second float64
+	same          bool // the two are one text, and the judge was not asked
+}
+
+// reason says how a comparison went.
+func (c comparison) reason() string {
+	if c.same {
+		return "the same answer: a tie"
+	}
+	text := fmt.Sprintf("P(the answer) is %.3f where it stands first, %.3f where it stands second", c.first, c.second)
+	if preference(c.first) != preference(c.second) {
+		text += ": the order changed the verdict"
+	}
+	return text
+}
+
+// preference is 1 for a comparison that is won, 0 for one that is lost and 1/2 for a tie.
+func preference(p float64) float64 {
+	switch {
+	case p > 0.5:
+		return 1
+	case p < 0.5:
+		return 0
+	}
+	return 0.5
+}
+
+// compare has the judge choose between the answer and a rival, in both orders. Where the contexts do not fit
+// in one prompt, the probability is the mean over their windows.
+func (a aspect) compare(ctx context.Context, m Models, s *Sample, d rankData, rival string) (comparison, error) {
+	if tokenize.Normalize(rival) == tokenize.Normalize(s.Answer) {
+		return comparison{0.5, 0.5, true}, nil
+	}
+	sum := comparison{}
+	both := func(text string) error {
+		d.Context = text
+		d.First, d.Second = s.Answer, rival
+		first, err := choose(ctx, m, "rank", d, []string{"A", "B"})
+		if err != nil {
+			return err
+		}
+		d.First, d.Second = rival, s.Answer
+		second, err := choose(ctx, m, "rank", d, []string{"A", "B"})
+		if err != nil {
+			return err
+		}
+		sum.first += first[0]
+		sum.second += second[1]
+		return nil
+	}
+	if !a.shown.Has(Contexts) {
+		err := both("")
+		return sum, err
+	}
+	windows, err := newPassage(s.Contexts).inWindows(true, both)
+	if err != nil {
+		return comparison{}, err
+	}
+	return comparison{first: sum.first / float64(windows), second: sum.second / float64(windows)}, nil
+}
