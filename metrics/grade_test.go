@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -105,9 +106,9 @@ func writes(replies ...string) *backendtest.Fake {
 }
 
 func TestJudgeScore(t *testing.T) {
-	wantScore(t, "a plain grade", scored(t, "answer_relevance/judge_score", writes("8"), ferry()), 0.8, 0.8)
+	wantValue(t, "a plain grade", scored(t, "answer_relevance/judge_score", writes("8"), ferry()), 0.8, 0.8)
 	judge := writes("What a nice ferry!", "Score: 15", "Score: 8.5/10")
-	wantScore(t, "bad replies first", scored(t, "answer_quality/judge_score", judge, ferry()), 0.85)
+	wantValue(t, "bad replies first", scored(t, "answer_quality/judge_score", judge, ferry()), 0.85)
 	if n := judge.Stats().Generates; n != 3 {
 		t.Errorf("asked %d times", n)
 	}
@@ -121,19 +122,19 @@ func TestJudgeScore(t *testing.T) {
 
 	sample := ferry()
 	sample.References = []string{"14 euros.", "Fourteen."}
-	wantScore(t, "the best reference counts", scored(t, "answer_correctness/judge_score", writes("3", "9"), sample), 0.9, 0.3, 0.9)
-	wantScore(t, "the mean over contexts", scored(t, "context_relevance/judge_score", writes("9", "2"), sample), 0.55, 0.9, 0.2)
+	wantValue(t, "the best reference counts", scored(t, "answer_correctness/judge_score", writes("3", "9"), sample), 0.9, 0.3, 0.9)
+	wantValue(t, "the mean over contexts", scored(t, "context_relevance/judge_score", writes("9", "2"), sample), 0.55, 0.9, 0.2)
 	sample.Contexts = manySentences("The ferry costs 14 euros.")
 	in := func(judge *backendtest.Fake) *backendtest.Fake {
 		judge.About.Context = 550
 		return judge
 	}
 	got = scored(t, "faithfulness/judge_score", in(writes("2", "7", "4")), sample)
-	wantScore(t, "the best window counts", got, 0.7, 0.7)
+	wantValue(t, "the best window counts", got, 0.7, 0.7)
 	if got.Score != nil && !strings.HasPrefix(got.Score.Because[0].Where, "window 2 of ") {
 		t.Errorf("the finding is %+v", got.Score.Because[0])
 	}
-	wantScore(t, "the worst window counts", scored(t, "completeness/judge_score", in(writes("5", "2", "4")), sample), 0.2, 0.2)
+	wantValue(t, "the worst window counts", scored(t, "completeness/judge_score", in(writes("5", "2", "4")), sample), 0.2, 0.2)
 }
 
 // An engine that can is held to a number, and what an aspect does not look at is not shown.
@@ -150,11 +151,11 @@ func TestJudgeScorePrompt(t *testing.T) {
 	}
 	sample := ferry()
 	sample.References = []string{"14 euros."}
-	wantScore(t, "by a schema", scored(t, "answer_relevance/judge_score", judge, sample), 0.4)
+	wantValue(t, "by a schema", scored(t, "answer_relevance/judge_score", judge, sample), 0.4)
 }
 
-// digits is a judge that gives the digits from 1 to 5 these probabilities.
-func digits(p ...float64) *backendtest.Fake {
+// gradesWith is a judge that gives the digits from 1 to 5 these probabilities.
+func gradesWith(p ...float64) *backendtest.Fake {
 	return &backendtest.Fake{LogProbs: func(_ []backend.Message, continuation string) []float64 {
 		return []float64{math.Log(p[continuation[0]-'1'])}
 	}}
@@ -163,12 +164,12 @@ func digits(p ...float64) *backendtest.Fake {
 func TestScoreLogit(t *testing.T) {
 	check := func(what string, want float64, p ...float64) {
 		t.Helper()
-		wantScore(t, what, scored(t, "answer_quality/score_logit", digits(p...), ferry()), want, want)
+		wantValue(t, what, scored(t, "answer_quality/score_logit", gradesWith(p...), ferry()), want, want)
 	}
 	check("symmetric", 0.5, 0.1, 0.2, 0.4, 0.2, 0.1)
 	check("certain", 1, 1e-300, 1e-300, 1e-300, 1e-300, 1)
 	check("skew: (1 + 2*.5 + 5*.25 - 1) / 4 of the odds 1:2:1 on 1, 2 and 5", (0.25*1+0.5*2+0.25*5-1)/4, 0.1, 0.2, 1e-300, 1e-300, 0.1)
-	got := scored(t, "answer_quality/score_logit", digits(0.01, 0.01, 0.01, 0.01, 0.01), ferry())
+	got := scored(t, "answer_quality/score_logit", gradesWith(0.01, 0.01, 0.01, 0.01, 0.01), ferry())
 	if got.Score == nil || !strings.Contains(got.Score.Because[0].Reason, "only 0.05 of") || !strings.Contains(got.Score.Because[0].Reason, "P(3) = 0.200") {
 		t.Errorf("%+v", got.Score)
 	}
@@ -195,17 +196,17 @@ func TestRank(t *testing.T) {
 	rank := func(answer string, others ...string) Result {
 		return scored(t, "answer_quality/rank", judge, Sample{Question: "Q?", Answer: answer, OtherAnswers: others})
 	}
-	wantScore(t, "the best of three", rank("good", "fair", "poor"), 1, 3.0/5, 3.0/4)
-	wantScore(t, "the middle one", rank("fair", "good", "poor"), 0.5, 2.0/5, 2.0/3)
-	wantScore(t, "the worst", rank("poor", "good", "fair"), 0, 1.0/4, 1.0/3)
-	wantScore(t, "a rival that is the same", rank("good", "Good.", "poor"), 0.75, 0.5, 3.0/4)
+	wantValue(t, "the best of three", rank("good", "fair", "poor"), 1, 3.0/5, 3.0/4)
+	wantValue(t, "the middle one", rank("fair", "good", "poor"), 0.5, 2.0/5, 2.0/3)
+	wantValue(t, "the worst", rank("poor", "good", "fair"), 0, 1.0/4, 1.0/3)
+	wantValue(t, "a rival that is the same", rank("good", "Good.", "poor"), 0.75, 0.5, 3.0/4)
 	if n := judge.Stats().Scores; n != 4*3+2 {
 		t.Errorf("%d comparisons, want two for each rival but the one that is the same", n)
 	}
 
 	bias = 1.6 // more than what good has over fair (3/2), less than what fair has over poor (2)
 	got := rank("fair", "good", "poor")
-	wantScore(t, "a judge that favours the first", got, (0.5+1)/2)
+	wantValue(t, "a judge that favours the first", got, (0.5+1)/2)
 	if want := "the order changed the verdict in 1 of 2 comparisons"; notes(got) != want {
 		t.Errorf("the notes are %q, want %q", notes(got), want)
 	}
@@ -213,12 +214,26 @@ func TestRank(t *testing.T) {
 		t.Errorf("the first comparison: %q", r)
 	}
 	bias = 100
-	wantScore(t, "a judge that sees only the place", rank("poor", "good", "fair"), 0.5)
+	wantValue(t, "a judge that sees only the place", rank("poor", "good", "fair"), 0.5)
 	judge = chooses(func(string, string) float64 { return 0.5 })
 	got = rank("poor", "good")
-	wantScore(t, "a judge without a view", got, 0.5)
+	wantValue(t, "a judge without a view", got, 0.5)
 	if !strings.Contains(notes(got), "in 0 of 1") {
 		t.Errorf("the notes are %q", notes(got))
+	}
+}
+
+// Whatever the judge, what one answer wins the other loses.
+func TestRankIsFair(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		one, two := rng.Float64(), rng.Float64()
+		judge := chooses(func(a, _ string) float64 { return map[bool]float64{true: one, false: two}[a == "left"] })
+		left := scored(t, "answer_quality/rank", judge, Sample{Question: "Q?", Answer: "left", OtherAnswers: []string{"right"}})
+		right := scored(t, "answer_quality/rank", judge, Sample{Question: "Q?", Answer: "right", OtherAnswers: []string{"left"}})
+		if left.Score == nil || right.Score == nil || left.Score.Value+right.Score.Value != 1 {
+			t.Fatalf("probabilities %v and %v of A: %+v and %+v", one, two, left, right)
+		}
 	}
 }
 
@@ -233,7 +248,7 @@ func TestRankByReferences(t *testing.T) {
 		return nil
 	}
 	sample := Sample{Question: "Q?", Answer: "14", OtherAnswers: []string{"40"}, References: []string{"fourteen", "", "14 euros"}}
-	wantScore(t, "references", scored(t, "answer_correctness/rank", judge, sample), 1, 0.8)
+	wantValue(t, "references", scored(t, "answer_correctness/rank", judge, sample), 1, 0.8)
 }
 
 // Texts that are too long are read in windows, and the probabilities are the mean over them.
@@ -241,7 +256,7 @@ func TestRankInWindows(t *testing.T) {
 	judge := chooses(func(a, _ string) float64 { return map[bool]float64{true: 0.9, false: 0.3}[a == "good"] })
 	judge.About.Context = 500
 	sample := Sample{Question: "Q?", Answer: "good", OtherAnswers: []string{"poor"}, Contexts: manySentences("So it is.")}
-	wantScore(t, "windows", scored(t, "faithfulness/rank", judge, sample), 1, 0.8)
+	wantValue(t, "windows", scored(t, "faithfulness/rank", judge, sample), 1, 0.8)
 	if n := judge.Stats().Scores; n < 4 || n%2 != 0 {
 		t.Errorf("%d choices", n)
 	}

@@ -31,7 +31,7 @@ func TestPerplexity(t *testing.T) {
 	})
 	sample := Sample{Question: "What does the ferry cost?", Answer: " 14 euros.\n"}
 	got := scored(t, "answer_quality/perplexity", judge, sample)
-	wantScore(t, "two tokens", got, 0.2, 0.2)
+	wantValue(t, "two tokens", got, 0.2, 0.2)
 	if r := got.Score.Because[0].Reason; r != "2 tokens, perplexity 5, the least probable token 0.1" {
 		t.Errorf("the reason is %q", r)
 	}
@@ -64,10 +64,10 @@ func TestContextPerplexity(t *testing.T) {
 		return nil
 	})
 	sample := Sample{Question: "What does the ferry cost?", Contexts: []string{"alpha", "beta", " ", "gamma", "delta"}}
-	wantScore(t, "the best", scored(t, "context_relevance/perplexity", judge, sample), 0.8, 0.2, 0.8, 0.5, 0.1)
-	wantScore(t, "at 1", scored(t, "context_relevance/perplexity_at_1", judge, sample), 0.2, 0.2)
-	wantScore(t, "at 3", scored(t, "context_relevance/perplexity_at_3", judge, sample), 0.5, 0.2, 0.8, 0.5)
-	wantScore(t, "at 5, of four", scored(t, "context_relevance/perplexity_at_5", judge, sample), 0.4, 0.2, 0.8, 0.5, 0.1)
+	wantValue(t, "the best", scored(t, "context_relevance/perplexity", judge, sample), 0.8, 0.2, 0.8, 0.5, 0.1)
+	wantValue(t, "at 1", scored(t, "context_relevance/perplexity_at_1", judge, sample), 0.2, 0.2)
+	wantValue(t, "at 3", scored(t, "context_relevance/perplexity_at_3", judge, sample), 0.5, 0.2, 0.8, 0.5)
+	wantValue(t, "at 5, of four", scored(t, "context_relevance/perplexity_at_5", judge, sample), 0.4, 0.2, 0.8, 0.5, 0.1)
 	got := scored(t, "context_relevance/perplexity_at_5", judge, sample)
 	if last := got.Score.Because[3]; last.Where != "context 5" || last.Text != "delta" {
 		t.Errorf("the last finding is %+v", last)
@@ -86,7 +86,7 @@ func TestLikelihoodInWindows(t *testing.T) {
 	sample.Contexts = manySentences("A ticket costs 14 euros.")
 	for _, name := range []string{"context_relevance/perplexity", "faithfulness/bartscore", "faithfulness/gptscore"} {
 		got := scored(t, name, judge, sample)
-		wantScore(t, name, got, 0.9, 0.9)
+		wantValue(t, name, got, 0.9, 0.9)
 		if got.Score != nil && !strings.Contains(got.Score.Because[0].Where, "window ") {
 			t.Errorf("%s: the finding is %+v", name, got.Score.Because[0])
 		}
@@ -110,11 +110,11 @@ func TestBARTScore(t *testing.T) {
 		return []float64{0.5}
 	})
 	sample := Sample{Answer: "answer", References: []string{"near", "far"}, Contexts: []string{"near"}}
-	wantScore(t, "precision", scored(t, "answer_correctness/bartscore_precision", judge, sample), 0.25, 0.25, 0.01)
-	wantScore(t, "recall", scored(t, "answer_correctness/bartscore_recall", judge, sample), 0.16, 0.09, 0.16)
+	wantValue(t, "precision", scored(t, "answer_correctness/bartscore_precision", judge, sample), 0.25, 0.25, 0.01)
+	wantValue(t, "recall", scored(t, "answer_correctness/bartscore_recall", judge, sample), 0.16, 0.09, 0.16)
 	f := scored(t, "answer_correctness/bartscore_f", judge, sample)
-	wantScore(t, "f", f, 0.15, 0.25, 0.09, 0.01, 0.16) // sqrt(0.25 * 0.09)
-	wantScore(t, "faithfulness", scored(t, "faithfulness/bartscore", judge, sample), 0.25, 0.25)
+	wantValue(t, "f", f, 0.15, 0.25, 0.09, 0.01, 0.16) // sqrt(0.25 * 0.09)
+	wantValue(t, "faithfulness", scored(t, "faithfulness/bartscore", judge, sample), 0.25, 0.25)
 
 	// F weighs what precision and recall have weighed.
 	for i, name := range []string{"answer_correctness/bartscore_precision", "answer_correctness/bartscore_recall"} {
@@ -142,10 +142,10 @@ func TestGPTScore(t *testing.T) {
 		return []float64{0.3}
 	})
 	sample := Sample{Question: "What does the ferry cost?", Answer: "14 euros.", References: []string{"free", "14"}, Contexts: []string{"The pier is green."}}
-	wantScore(t, "correctness", scored(t, "answer_correctness/gptscore", judge, sample), 0.6, 0.1, 0.6)
-	wantScore(t, "faithfulness", scored(t, "faithfulness/gptscore", judge, sample), 0.2, 0.2)
+	wantValue(t, "correctness", scored(t, "answer_correctness/gptscore", judge, sample), 0.6, 0.1, 0.6)
+	wantValue(t, "faithfulness", scored(t, "faithfulness/gptscore", judge, sample), 0.2, 0.2)
 	for _, name := range []string{"answer_relevance/gptscore", "answer_quality/gptscore_fluency", "answer_quality/gptscore_coherence"} {
-		wantScore(t, name, scored(t, name, judge, sample), 0.3, 0.3)
+		wantValue(t, name, scored(t, name, judge, sample), 0.3, 0.3)
 	}
 	if len(asked) != 6 {
 		t.Errorf("%d prompts, want one for each aspect and two for the references", len(asked))
@@ -161,10 +161,10 @@ func TestReward(t *testing.T) {
 			return outputs
 		}}
 	}
-	wantScore(t, "an indifferent head", scored(t, "answer_quality/reward", head(0), ferry()), 0.5, 0)
-	wantScore(t, "odds of 3 to 1", scored(t, "answer_quality/reward", head(float32(math.Log(3))), ferry()), 1/(1+math.Exp(-float64(float32(math.Log(3))))))
-	wantScore(t, "far below", scored(t, "answer_quality/reward", head(-1000), ferry()), 0, -1000)
-	wantScore(t, "far above", scored(t, "answer_quality/reward", head(1000), ferry()), 1, 1000)
+	wantValue(t, "an indifferent head", scored(t, "answer_quality/reward", head(0), ferry()), 0.5, 0)
+	wantValue(t, "odds of 3 to 1", scored(t, "answer_quality/reward", head(float32(math.Log(3))), ferry()), 1/(1+math.Exp(-float64(float32(math.Log(3))))))
+	wantValue(t, "far below", scored(t, "answer_quality/reward", head(-1000), ferry()), 0, -1000)
+	wantValue(t, "far above", scored(t, "answer_quality/reward", head(1000), ferry()), 1, 1000)
 	for _, outputs := range [][]float32{{1, 2, 3}, {}, {float32(math.NaN())}, {float32(math.Inf(1))}} {
 		if got := scored(t, "answer_quality/reward", head(outputs...), ferry()); got.Kind != Failed {
 			t.Errorf("a head that gives %v: %+v", outputs, got)
@@ -183,7 +183,7 @@ func TestRewardLikelihood(t *testing.T) {
 		return []float64{0.4, 0.1} // a geometric mean of 0.2
 	})
 	// The logistic function of log 0.6 - log 0.2 is 0.6 / (0.6 + 0.2).
-	wantScore(t, "three times as probable", scored(t, "answer_quality/reward_likelihood", judge, ferry()), 0.75, 0.6, 0.2)
+	wantValue(t, "three times as probable", scored(t, "answer_quality/reward_likelihood", judge, ferry()), 0.75, 0.6, 0.2)
 	judge = weighs(func(string, string) []float64 { return []float64{0} })
 	if got := scored(t, "answer_quality/reward_likelihood", judge, ferry()); got.Kind != Failed {
 		t.Errorf("an impossible text: %+v", got)
@@ -206,16 +206,16 @@ func TestPTrue(t *testing.T) {
 		}
 		return 0.4
 	})
-	wantScore(t, "the words are True and False", scored(t, "answer_correctness/p_true", judge, ferry()), 0.4, 0.4)
+	wantValue(t, "the words are True and False", scored(t, "answer_correctness/p_true", judge, ferry()), 0.4, 0.4)
 }
 
 func TestSelfCheckNgram(t *testing.T) {
 	// Of four words, "red" is two and "cat" one: the square root of 1/2 * 1/4.
 	sample := Sample{Answer: "Red cat.", OtherAnswers: []string{"red dog", "  "}}
-	wantScore(t, "two words", scored(t, "faithfulness/selfcheck_ngram", nil, sample), math.Sqrt(1.0/8), math.Sqrt(1.0/8))
+	wantValue(t, "two words", scored(t, "faithfulness/selfcheck_ngram", nil, sample), math.Sqrt(1.0/8), math.Sqrt(1.0/8))
 	// Sentences have their own means; the whole is the mean over words: (1/2 * 1/2 * 1/4)^(1/3), of counts red 4, cat 2, dog 2.
 	sample = Sample{Answer: "Red. Red cat.", OtherAnswers: []string{"Red dog.", "Red cat? Dog!"}}
-	wantScore(t, "two sentences", scored(t, "faithfulness/selfcheck_ngram", nil, sample), math.Cbrt(1.0/16), 0.5, math.Sqrt(1.0/8))
+	wantValue(t, "two sentences", scored(t, "faithfulness/selfcheck_ngram", nil, sample), math.Cbrt(1.0/16), 0.5, math.Sqrt(1.0/8))
 	sample.Answer = "?!"
 	if got := scored(t, "faithfulness/selfcheck_ngram", nil, sample); got.Kind != NotApplicable {
 		t.Errorf("no words: %+v", got)
@@ -264,7 +264,7 @@ func TestSelfCheckDraws(t *testing.T) {
 		return fmt.Sprintf("Sample %d has euros in it.", req.Draw), nil
 	}
 	got := scored(t, "faithfulness/selfcheck_prompt", judge, ferry())
-	wantScore(t, "one of five disagrees", got, 0.6, 0.6, 0.6)
+	wantValue(t, "one of five disagrees", got, 0.6, 0.6, 0.6)
 	if want := "0 at 1, 1 at 1, 2 at 1, 3 at 1, 8 at 1, 4 at 1"; strings.Join(draws, ", ") != want {
 		t.Errorf("drawn %q, want %s", draws, want)
 	}
@@ -281,7 +281,7 @@ func TestSelfCheckDraws(t *testing.T) {
 	draws = nil
 	sample := ferry()
 	sample.OtherAnswers = []string{"Sample 2 says so.", "Sample 9 says otherwise."}
-	wantScore(t, "given answers", scored(t, "faithfulness/selfcheck_prompt", judge, sample), 0.45, 0.45, 0.45)
+	wantValue(t, "given answers", scored(t, "faithfulness/selfcheck_prompt", judge, sample), 0.45, 0.45, 0.45)
 	if draws != nil {
 		t.Errorf("drawn %q although the sample has other answers", draws)
 	}
@@ -333,7 +333,7 @@ func TestExam(t *testing.T) {
 	check := func(what string, want float64, findings []float64, references ...string) {
 		t.Helper()
 		sample.References = references
-		wantScore(t, what, scored(t, "completeness/exam", judge, sample), want, findings...)
+		wantValue(t, what, scored(t, "completeness/exam", judge, sample), want, findings...)
 	}
 	check("both", 1, []float64{0.9, 0.5}, "It costs 14 euros and sails daily.")
 	check("the best reference", 1, []float64{0.9, 0.5}, "Free.", "Hm.", "It costs 14 euros and sails daily.")

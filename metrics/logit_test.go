@@ -49,8 +49,8 @@ func scored(t *testing.T, name string, judge *backendtest.Fake, s Sample) Result
 	return got
 }
 
-// wantScore checks a result's value, and the values of its findings that have one.
-func wantScore(t *testing.T, what string, got Result, want float64, findings ...float64) {
+// wantValue checks a result's value, and the values of its findings that have one.
+func wantValue(t *testing.T, what string, got Result, want float64, findings ...float64) {
 	t.Helper()
 	if got.Score == nil || math.Abs(got.Score.Value-want) > 1e-9 {
 		t.Errorf("%s: %+v %s, want %v", what, got.Score, got.Error, want)
@@ -96,7 +96,7 @@ func TestClaimsLogit(t *testing.T) {
 	})
 	judge.Reply = func(context.Context, *backend.GenerateRequest) (string, error) { return twoStatements(""), nil }
 	got := scored(t, "faithfulness/claims_logit", judge, ferry())
-	wantScore(t, "two claims", got, 0.55, 0.9, 0.2)
+	wantValue(t, "two claims", got, 0.55, 0.9, 0.2)
 	if len(got.Calls) != 3 || len(prompts) != 2 {
 		t.Fatalf("%d calls, %d prompts; want the statements and one question each", len(got.Calls), len(prompts))
 	}
@@ -152,7 +152,7 @@ func TestLogitInWindows(t *testing.T) {
 	check := func(name string, judge *backendtest.Fake, want float64) {
 		t.Helper()
 		got := scored(t, name, judge, sample)
-		wantScore(t, name, got, want)
+		wantValue(t, name, got, want)
 		if got.Score == nil {
 			return
 		}
@@ -194,8 +194,8 @@ func TestAnswerLogits(t *testing.T) {
 		}
 		return 0.4
 	})
-	wantScore(t, "the best reference counts", scored(t, "answer_correctness/logit", judge, sample), 0.7, 0.4, 0.7)
-	wantScore(t, "answer_relevance", scored(t, "answer_relevance/logit", judge, sample), 0.4, 0.4)
+	wantValue(t, "the best reference counts", scored(t, "answer_correctness/logit", judge, sample), 0.7, 0.4, 0.7)
+	wantValue(t, "answer_relevance", scored(t, "answer_relevance/logit", judge, sample), 0.4, 0.4)
 }
 
 func TestContextLogits(t *testing.T) {
@@ -214,14 +214,14 @@ func TestContextLogits(t *testing.T) {
 		return 0.1
 	})
 	got := scored(t, "context_relevance/logit", judge, sample)
-	wantScore(t, "contexts", got, 0.45, 0.8, 0.1)
+	wantValue(t, "contexts", got, 0.45, 0.8, 0.1)
 	if got.Score.Because[1].Where != "context 3" {
 		t.Errorf("the second finding is of %q", got.Score.Because[1].Where)
 	}
-	wantScore(t, "sentences", scored(t, "context_relevance/sentences_logit", judge, sample), 0.5, 0.9, 0.3, 0.3)
+	wantValue(t, "sentences", scored(t, "context_relevance/sentences_logit", judge, sample), 0.5, 0.9, 0.3, 0.3)
 	// The third context is third, although the second is blank: 0.8 + (1-0.8) * 0.1 * 1/3, and if both are
 	// useful, the mean of 1 and 2/3 instead of 1.
-	wantScore(t, "precision", scored(t, "context_precision/logit", judge, sample), 0.8*0.9+0.8*0.1*(1+2.0/3)/2+0.2*0.1/3, 0.8, 0.1)
+	wantValue(t, "precision", scored(t, "context_precision/logit", judge, sample), 0.8*0.9+0.8*0.1*(1+2.0/3)/2+0.2*0.1/3, 0.8, 0.1)
 
 	sample.Answer = ""
 	if got := scored(t, "context_precision/logit", judge, sample); got.Kind != NotApplicable {
@@ -234,7 +234,7 @@ func TestContextLogits(t *testing.T) {
 		}
 		return 1e-12
 	})
-	wantScore(t, "the reference that a context serves best", scored(t, "context_precision/logit", judge, sample), 1, 1, 0)
+	wantValue(t, "the reference that a context serves best", scored(t, "context_precision/logit", judge, sample), 1, 1, 0)
 }
 
 func TestContextRecallLogit(t *testing.T) {
@@ -250,7 +250,7 @@ func TestContextRecallLogit(t *testing.T) {
 		return 0.5
 	})
 	got := scored(t, "context_recall/logit", judge, sample)
-	wantScore(t, "the best reference counts", got, 0.6, 0.8, 0.4)
+	wantValue(t, "the best reference counts", got, 0.6, 0.8, 0.4)
 	sample.References = []string{"?"}
 	if got := scored(t, "context_recall/logit", judge, sample); got.Kind != NotApplicable {
 		t.Errorf("no sentence: %+v", got)
@@ -263,7 +263,7 @@ func TestLogitDoubts(t *testing.T) {
 		return []float64{math.Log(map[string]float64{"Yes": 0.03, "No": 0.01}[continuation])}
 	}}
 	got := scored(t, "answer_relevance/logit", judge, ferry())
-	wantScore(t, "little mass", got, 0.75, 0.75)
+	wantValue(t, "little mass", got, 0.75, 0.75)
 	if !strings.Contains(notes(got), "only 0.04 of") {
 		t.Errorf("the notes are %q", notes(got))
 	}
