@@ -166,7 +166,7 @@ func perplexityMetrics() []Metric {
 	base := Metric{
 		Name:     "context_relevance/perplexity",
 		Doc:      "how probable the question is after a context: geometric mean of its token probabilities, the best context's",
-		Source:   "unitxt's perplexity for context relevance (IBM)",
+		Source:   "unitxt's perplexity for context relevance (IBM), with our prompt, and without the token that ends a text",
 		Formula:  "max over contexts of exp(mean log p(token of the question | context)) = 1 / perplexity",
 		Calls:    "1 text to weigh for each context",
 		Min:      0,
