@@ -61,8 +61,13 @@ func weigh(ctx context.Context, m Models, prompt string, data any, options []str
 		return choice{}, err
 	}
 	top := lists[0][0]
-	for _, list := range lists {
+	for i, list := range lists {
 		top = max(top, list[0])
+		for j := range i {
+			if list[0] == lists[j][0] && options[i][0] == options[j][0] {
+				return choice{}, fmt.Errorf("prompt %s: %q and %q begin with one token, and cannot be told apart: name other words", prompt, options[j], options[i])
+			}
+		}
 	}
 	c := choice{chances: make([]float64, len(lists))}
 	sum := 0.0
