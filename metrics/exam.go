@@ -46,7 +46,7 @@ func scoreExam(ctx context.Context, m Models, s *Sample) (Score, error) {
 		if err != nil {
 			return Score{}, err
 		}
-		score := Score{Because: doubts(p.mass)}
+		var score Score
 		passed := 0
 		for i, question := range questions {
 			yes, where := p.highest(i)
@@ -56,6 +56,7 @@ func scoreExam(ctx context.Context, m Models, s *Sample) (Score, error) {
 			}
 			score.Because = append(score.Because, Finding{Kind: "question", Text: question, Verdict: &verdict, Value: &yes, Where: where})
 		}
+		score.Because = append(score.Because, doubts(p.mass)...)
 		if score.Value = float64(passed) / float64(len(questions)); score.Value > best.Value {
 			best = score
 		}

@@ -152,13 +152,14 @@ func scoreClaimsLogit(ctx context.Context, m Models, s *Sample) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	score := Score{Because: doubts(p.mass)}
+	var score Score
 	for i, claim := range claims {
 		yes, where := p.highest(i)
 		score.Value += yes / float64(len(claims))
 		score.Because = append(score.Because, Finding{Kind: "claim", Text: claim, Value: &yes, Where: where})
 	}
 	score.Value = min(1, score.Value) // thirds do not add up exactly
+	score.Because = append(score.Because, doubts(p.mass)...)
 	return score, nil
 }
 
