@@ -26,18 +26,12 @@ func TestProbabilitiesOfARealModel(t *testing.T) {
 	octopus := metrics.Sample{
 		ID: "octopus", Question: "How many hearts does an octopus have?", Answer: "An octopus has three hearts.",
 		Contexts: []string{"An octopus has three hearts. Two of them push blood through the gills."}, References: []string{"It has three hearts."},
-		OtherAnswers: []string{"Saturn has rings.", "An octopus has nine lives."},
 	}
 	saturn := octopus
 	saturn.ID, saturn.Contexts, saturn.References = "saturn", []string{"Saturn is known for its rings, which are made of ice and rock."}, []string{"Its rings are made of ice and rock."}
 
-	var names []string
-	for _, m := range metrics.All() {
-		if judge.Info().Ops.Has(m.JudgeOps) && m.EmbedOps == 0 && usesProbabilities(m.Name) {
-			names = append(names, m.Name)
-		}
-	}
-	ms, err := metrics.Select(names)
+	likelier := []string{"context_relevance/perplexity", "faithfulness/bartscore", "answer_correctness/bartscore_f"}
+	ms, err := metrics.Select(append(likelier, "answer_quality/reward_likelihood", "answer_relevance/logit"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +54,7 @@ func TestProbabilitiesOfARealModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{
-		"context_relevance/perplexity", "context_relevance/perplexity_at_1", "faithfulness/bartscore", "faithfulness/gptscore",
-		"answer_correctness/bartscore_precision", "answer_correctness/bartscore_recall", "answer_correctness/bartscore_f", "answer_correctness/gptscore",
-	} {
+	for _, name := range likelier {
 		if own, other := values[name+" of octopus"], values[name+" of saturn"]; !(own > other && other > 0) {
 			t.Errorf("%s is %v with what belongs together and %v without", name, own, other)
 		}
@@ -71,15 +62,4 @@ func TestProbabilitiesOfARealModel(t *testing.T) {
 	if v := values["answer_quality/reward_likelihood of octopus"]; !(v > 0.5) {
 		t.Errorf("answer_quality/reward_likelihood is %v: the question makes its own answer no more probable", v)
 	}
-}
-
-// usesProbabilities reports whether a metric of this family reads nothing but probabilities.
-func usesProbabilities(name string) bool {
-	_, method, _ := strings.Cut(name, "/")
-	for _, p := range []string{"logit", "score_logit", "sentences_logit", "rank", "perplexity", "gptscore", "bartscore", "p_true", "reward_likelihood"} {
-		if strings.HasPrefix(method, p) {
-			return true
-		}
-	}
-	return false
 }
