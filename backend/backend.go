@@ -39,6 +39,12 @@ type Backend interface {
 	// with an empty list.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 
+	// EmbedTokens returns the tokens of each text with a vector for each, in order: what the token means where
+	// it stands, of length 1. What the model itself puts around a text ([CLS], an end mark) is left out, so a
+	// text of nothing has no tokens and no vectors, which is no error. An empty list is answered with an empty
+	// list.
+	EmbedTokens(ctx context.Context, texts []string) ([]TokenVectors, error)
+
 	// Score returns the natural-log probabilities of given continuations, teacher-forced: the model
 	// is shown the true preceding tokens throughout.
 	Score(ctx context.Context, req *ScoreRequest) (*Scores, error)
@@ -57,12 +63,13 @@ type Backend interface {
 type Ops uint
 
 const (
-	CanGenerate  Ops = 1 << iota // Generate
-	CanEmbed                     // Embed
-	CanScore                     // Score, exact
-	CanConstrain                 // Generate with a Schema
-	CanRerank                    // Rerank
-	CanChoose                    // Score of continuations that are told apart by their first token; CanScore implies it
+	CanGenerate    Ops = 1 << iota // Generate
+	CanEmbed                       // Embed
+	CanScore                       // Score, exact
+	CanConstrain                   // Generate with a Schema
+	CanRerank                      // Rerank
+	CanChoose                      // Score of continuations that are told apart by their first token; CanScore implies it
+	CanEmbedTokens                 // EmbedTokens
 )
 
 // Has reports whether o includes every ability in want.
@@ -71,7 +78,7 @@ func (o Ops) Has(want Ops) bool { return o&want == want }
 // String lists the abilities, comma separated, in a fixed order: "generate, embed".
 func (o Ops) String() string {
 	var names []string
-	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose"} {
+	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose", "embed tokens"} {
 		if o.Has(1 << i) {
 			names = append(names, name)
 		}
@@ -165,6 +172,15 @@ type ScoreRequest struct {
 type Scores struct {
 	LogProbs     [][]float64 `json:"logprobs"` // as many lists as continuations, each value at most 0
 	PromptTokens int         `json:"prompt_tokens"`
+}
+
+// TokenVectors are a text's tokens with the vector of each.
+type TokenVectors struct {
+	// Tokens are pieces of the text as the model's vocabulary has them: in lower case, say, and with the space
+	// before a word where that is part of its first token. A byte that is no character by itself, since the
+	// vocabulary cuts within one, is written <0xE6>; so every token is UTF-8.
+	Tokens  []string    `json:"tokens"`
+	Vectors [][]float32 `json:"vectors"` // of length 1 (Euclidean) to within a hundredth, and all of one size
 }
 
 // A Pair is what a classification head judges: a text, and the query that it is to suit. A model that

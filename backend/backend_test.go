@@ -19,6 +19,7 @@ func TestOps(t *testing.T) {
 	check(0, "nothing")
 	check(CanGenerate, "generate")
 	check(CanRerank|CanEmbed, "embed, rerank")
+	check(CanEmbed|CanEmbedTokens, "embed, embed tokens")
 	check(CanGenerate|CanEmbed|CanScore|CanConstrain|CanRerank, "generate, embed, score, constrain, rerank")
 	if !(CanGenerate | CanEmbed).Has(CanEmbed) || CanEmbed.Has(CanEmbed|CanScore) || !CanEmbed.Has(0) {
 		t.Error("Has is wrong")

@@ -61,6 +61,13 @@ func EmbedKey(info Info, text string) Key {
 	return h.sum()
 }
 
+// EmbedTokensKey is the key of the vectors of one text's tokens. As with [EmbedKey], a batch has no key of its own.
+func EmbedTokensKey(info Info, text string) Key {
+	h := newHasher(info, "embed tokens")
+	h.text(text)
+	return h.sum()
+}
+
 // RerankKey is the key of what the model described by info says about one pair. As with texts to embed, a
 // batch has no key of its own.
 func RerankKey(info Info, p Pair) Key {

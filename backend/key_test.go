@@ -32,13 +32,14 @@ func full() (Info, *GenerateRequest, *ScoreRequest) {
 // TestKeyGolden fixes the bytes of keys: if they change, every cache is void, and keyVersion must change.
 func TestKeyGolden(t *testing.T) {
 	info, generate, score := full()
-	got := fmt.Sprintf("%s\ngenerate %v\ngenerate, least %v\nembed %v\nembed, empty %v\nscore %v\nrerank %v\n",
+	got := fmt.Sprintf("%s\ngenerate %v\ngenerate, least %v\nembed %v\nembed, empty %v\nscore %v\nrerank %v\nembed tokens %v\n",
 		keyVersion,
 		GenerateKey(info, generate),
 		GenerateKey(Info{}, &GenerateRequest{Messages: []Message{{User, "hi"}}, MaxTokens: 1}),
 		EmbedKey(info, "a text"), EmbedKey(info, ""),
 		ScoreKey(info, score),
-		RerankKey(info, Pair{"a query", "a text"}))
+		RerankKey(info, Pair{"a query", "a text"}),
+		EmbedTokensKey(info, "a text"))
 	path := filepath.Join("testdata", "keys.txt")
 	if *update {
 		if err := os.MkdirAll("testdata", 0o777); err != nil {
@@ -67,8 +68,8 @@ func TestKeyFields(t *testing.T) {
 		"Info.Ops":   true,
 	}
 	pair := Pair{"query", "text"}
-	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [4]Key {
-		return [4]Key{GenerateKey(i, g), EmbedKey(i, "text"), ScoreKey(i, s), RerankKey(i, pair)}
+	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [5]Key {
+		return [5]Key{GenerateKey(i, g), EmbedKey(i, "text"), ScoreKey(i, s), RerankKey(i, pair), EmbedTokensKey(i, "text")}
 	}
 	before := keys(info, generate, score)
 	n := 0
@@ -99,7 +100,7 @@ func TestKeyFields(t *testing.T) {
 			t.Errorf("%s changed, and the key did not", field)
 		}
 	})
-	if EmbedKey(info, "text") == EmbedKey(info, "Text") {
+	if EmbedKey(info, "text") == EmbedKey(info, "Text") || EmbedTokensKey(info, "text") == EmbedTokensKey(info, "Text") {
 		t.Error("the text changed, and the key did not")
 	}
 	if want := 6 + 17 + 8 + 2; n < want {
@@ -193,6 +194,7 @@ func TestKeyBoundaries(t *testing.T) {
 	score("score a, b", "x", "a", "b")
 	score("score xab", "xab", "")
 	check("embed", EmbedKey(info, "ab"))
+	check("embed tokens", EmbedTokensKey(info, "ab"))
 	check("embed, engine and digest", EmbedKey(Info{Engine: "ab", Digest: "c"}, "d"))
 	check("embed, the same moved", EmbedKey(Info{Engine: "a", Digest: "bc"}, "d"))
 	check("embed, moved on", EmbedKey(Info{Engine: "ab", Digest: ""}, "cd"))

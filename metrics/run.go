@@ -240,6 +240,15 @@ func (l *lingering) Embed(ctx context.Context, texts []string) ([][]float32, err
 	return l.inner.Embed(ctx, texts)
 }
 
+func (l *lingering) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := linger(ctx, l.grace)
+	defer cancel()
+	return l.inner.EmbedTokens(ctx, texts)
+}
+
 func (l *lingering) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

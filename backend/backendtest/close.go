@@ -28,6 +28,12 @@ func (s *suite) use(b backend.Backend) (wait func() []error) {
 			return err
 		})
 	}
+	if s.info.Ops.Has(backend.CanEmbedTokens) {
+		kinds = append(kinds, func(i int) error {
+			_, err := b.EmbedTokens(ctx, unseenTexts(fmt.Sprint("Closing token ", i)))
+			return err
+		})
+	}
 	if s.info.Ops.Has(backend.CanScore) {
 		kinds = append(kinds, func(i int) error {
 			_, err := b.Score(ctx, scoreOf(manyWords(s.info.Context/8+i), "yes", "no"))
@@ -58,6 +64,8 @@ func (s *suite) testCloseInUse(t *testing.T) {
 		s.generate(t, s.ask("Which animal barks?"))
 	case s.info.Ops.Has(backend.CanEmbed):
 		s.embed(t, thousandTexts()[:50]...)
+	case s.info.Ops.Has(backend.CanEmbedTokens):
+		s.embedTokens(t, thousandTexts()[:50]...)
 	case s.info.Ops.Has(backend.CanRerank):
 		s.rerank(t, unseenPairs("Before closing")[:50]...)
 	}
@@ -124,6 +132,8 @@ func (s *suite) checkClosed(t *testing.T, b backend.Backend) {
 	check(backend.CanGenerate, err)
 	_, err = b.Embed(context.Background(), []string{"Hello."})
 	check(backend.CanEmbed, err)
+	_, err = b.EmbedTokens(context.Background(), []string{"Hello."})
+	check(backend.CanEmbedTokens, err)
 	_, err = b.Score(context.Background(), scoreOf("Hello.", "yes"))
 	check(backend.CanScore, err)
 	_, err = b.Rerank(context.Background(), []backend.Pair{{Query: "Hello.", Text: "Hi."}})

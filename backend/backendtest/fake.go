@@ -23,8 +23,8 @@ import (
 //
 // Its tokens are words and single punctuation marks: see [Tokens].
 type Fake struct {
-	// About is what Info returns, once zero fields are filled: Context 4096, Slots 4, an Ops of generate,
-	// embed, score, choose and rerank, and constant names.
+	// About is what Info returns, once zero fields are filled: Context 4096, Slots 4, an Ops of everything
+	// but constrain, and constant names.
 	About backend.Info
 
 	// Reply writes the reply to a request, before Stop and MaxTokens cut it. An error from it is
@@ -56,7 +56,7 @@ type Fake struct {
 // A Call describes one call to [Fake.Before]. One of its pointers or lists is set, according to Op.
 type Call struct {
 	N        int         // 1 for the first call of any kind, and so on
-	Op       backend.Ops // CanGenerate, CanEmbed, CanScore or CanRerank
+	Op       backend.Ops // CanGenerate, CanEmbed, CanEmbedTokens, CanScore or CanRerank
 	Generate *backend.GenerateRequest
 	Texts    []string
 	Score    *backend.ScoreRequest
@@ -68,16 +68,17 @@ type Call struct {
 type Stats struct {
 	Generates   int
 	Embeds      int
+	TokenEmbeds int
 	Scores      int
 	Reranks     int
-	Texts       int // texts over all Embeds
+	Texts       int // texts over all Embeds and TokenEmbeds
 	Pairs       int // pairs over all Reranks
 	InFlight    int // calls that have begun and not ended
 	MaxInFlight int // the most there ever were
 }
 
 // Calls is the number of calls of all kinds.
-func (s Stats) Calls() int { return s.Generates + s.Embeds + s.Scores + s.Reranks }
+func (s Stats) Calls() int { return s.Generates + s.Embeds + s.TokenEmbeds + s.Scores + s.Reranks }
 
 // Stats returns the counts so far.
 func (f *Fake) Stats() Stats {
@@ -105,7 +106,8 @@ func (f *Fake) Info() backend.Info {
 		info.Slots = 4
 	}
 	if info.Ops == 0 {
-		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanChoose | backend.CanRerank
+		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanChoose | backend.CanRerank |
+			backend.CanEmbedTokens
 	}
 	return info
 }
@@ -148,9 +150,19 @@ func (f *Fake) Generate(ctx context.Context, req *backend.GenerateRequest) (*bac
 
 // Embed answers with [Vector] of each text.
 func (f *Fake) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return embed(ctx, f, backend.CanEmbed, texts, Vector)
+}
+
+// EmbedTokens answers with [TokenVectors] of each text.
+func (f *Fake) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
+	return embed(ctx, f, backend.CanEmbedTokens, texts, TokenVectors)
+}
+
+// embed answers with what vector says of each text.
+func embed[T any](ctx context.Context, f *Fake, op backend.Ops, texts []string, vector func(string) T) ([]T, error) {
 	info := f.Info()
-	if !info.Ops.Has(backend.CanEmbed) {
-		return nil, backend.Unsupported(info, backend.CanEmbed)
+	if !info.Ops.Has(op) {
+		return nil, backend.Unsupported(info, op)
 	}
 	for _, text := range texts {
 		if err := backend.CheckText(text); err != nil {
@@ -160,16 +172,16 @@ func (f *Fake) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
 		}
 	}
-	if err := f.begin(ctx, Call{Op: backend.CanEmbed, Texts: texts}); err != nil {
+	if err := f.begin(ctx, Call{Op: op, Texts: texts}); err != nil {
 		return nil, err
 	}
 	defer f.end()
 	if err := f.work(ctx, len(texts)); err != nil {
 		return nil, err
 	}
-	vectors := make([][]float32, len(texts))
+	vectors := make([]T, len(texts))
 	for i, text := range texts {
-		vectors[i] = Vector(text)
+		vectors[i] = vector(text)
 	}
 	return vectors, nil
 }
@@ -273,6 +285,9 @@ func (f *Fake) begin(ctx context.Context, call Call) error {
 		f.stats.Generates++
 	case backend.CanEmbed:
 		f.stats.Embeds++
+		f.stats.Texts += len(call.Texts)
+	case backend.CanEmbedTokens:
+		f.stats.TokenEmbeds++
 		f.stats.Texts += len(call.Texts)
 	case backend.CanScore:
 		f.stats.Scores++
@@ -399,6 +414,43 @@ func Vector(text string) []float32 {
 		vector[i] = float32(c / math.Sqrt(sum))
 	}
 	return vector
+}
+
+// TokenVectors embeds each token of a text: its own hashed place counts 4, and those of the tokens beside it 1
+// each, before the vector is scaled to length 1. So one word keeps a cosine of about 0.8 or more with itself in
+// other company, and words that have no company in common have one near 0.
+func TokenVectors(text string) backend.TokenVectors {
+	var tokens []string
+	for size := nextToken(text); size > 0; size = nextToken(text) {
+		token := strings.ToLower(strings.TrimLeftFunc(text[:size], unicode.IsSpace))
+		if len(tokens) > 0 && len(token) < size {
+			token = " " + token
+		}
+		tokens = append(tokens, token)
+		text = text[size:]
+	}
+	answer := backend.TokenVectors{Tokens: tokens}
+	for i := range tokens {
+		vector := make([]float32, 256)
+		sum := 0.0
+		for j := max(0, i-1); j <= min(i+1, len(tokens)-1); j++ {
+			h := fnv.New32a()
+			h.Write([]byte(strings.TrimPrefix(tokens[j], " ")))
+			share := float32(1)
+			if j == i {
+				share = 4
+			}
+			vector[h.Sum32()%uint32(len(vector))] += share
+		}
+		for _, x := range vector {
+			sum += float64(x) * float64(x)
+		}
+		for k := range vector {
+			vector[k] /= float32(math.Sqrt(sum))
+		}
+		answer.Vectors = append(answer.Vectors, vector)
+	}
+	return answer
 }
 
 // Tokens counts the tokens of a text as a Fake does: runs of letters and digits, and every other mark

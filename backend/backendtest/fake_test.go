@@ -3,6 +3,7 @@ package backendtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ func TestConformance(t *testing.T) {
 	check("default", 0, 0)
 	check("generate", backend.CanGenerate, 512)
 	check("embed", backend.CanEmbed, 256)
+	check("embed tokens", backend.CanEmbedTokens, 256)
 	check("score", backend.CanScore|backend.CanChoose, 2048)
 	check("rerank", backend.CanRerank, 256)
 	check("constrain", backend.CanGenerate|backend.CanConstrain, 4096)
@@ -96,5 +98,19 @@ func TestVector(t *testing.T) {
 	far := cosine("the cat sat on the mat", "stock prices fell sharply")
 	if !(same > 0.999 && near > 0.7 && far < 0.3) {
 		t.Errorf("cosines are %v, %v, %v", same, near, far)
+	}
+}
+
+func TestTokenVectors(t *testing.T) {
+	a, b := TokenVectors("The cat sat, twice"), TokenVectors("stock cat")
+	if want := []string{"the", " cat", " sat", ",", " twice"}; !slices.Equal(a.Tokens, want) {
+		t.Errorf("tokens are %q, want %q", a.Tokens, want)
+	}
+	same, other := dot(a.Vectors[1], b.Vectors[1]), dot(a.Vectors[1], b.Vectors[0])
+	if !(same > 0.8 && same < 0.999 && other < 0.5) {
+		t.Errorf("one word in two contexts has the cosine %v, two words have %v", same, other)
+	}
+	if got := TokenVectors(" \n"); len(got.Tokens)+len(got.Vectors) != 0 {
+		t.Errorf("nothing has the tokens %q", got.Tokens)
 	}
 }

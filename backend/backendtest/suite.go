@@ -52,6 +52,9 @@ func Run(t *testing.T, c Config) {
 	if s.info.Ops.Has(backend.CanEmbed) {
 		t.Run("Embed", s.testEmbed)
 	}
+	if s.info.Ops.Has(backend.CanEmbedTokens) {
+		t.Run("EmbedTokens", s.testEmbedTokens)
+	}
 	if s.info.Ops.Has(backend.CanScore) {
 		t.Run("Score", s.testScore)
 	}
@@ -185,6 +188,10 @@ func (s *suite) testUnsupported(t *testing.T) {
 		_, err := s.b.Embed(t.Context(), []string{"Hello."})
 		checkError(t, "Embed", err, errors.ErrUnsupported)
 	}
+	if !s.info.Ops.Has(backend.CanEmbedTokens) {
+		_, err := s.b.EmbedTokens(t.Context(), []string{"Hello."})
+		checkError(t, "EmbedTokens", err, errors.ErrUnsupported)
+	}
 	if !s.info.Ops.Has(backend.CanChoose) {
 		_, err := s.b.Score(t.Context(), scoreOf("Hello.", "Hi"))
 		checkError(t, "Score", err, errors.ErrUnsupported)
@@ -225,6 +232,10 @@ func (s *suite) testInvalid(t *testing.T) {
 		_, err := s.b.Embed(t.Context(), []string{"Hello.", bad})
 		checkError(t, "Embed, text not UTF-8", err, backend.ErrInvalid)
 	}
+	if s.info.Ops.Has(backend.CanEmbedTokens) {
+		_, err := s.b.EmbedTokens(t.Context(), []string{"Hello.", bad})
+		checkError(t, "EmbedTokens, text not UTF-8", err, backend.ErrInvalid)
+	}
 	if s.info.Ops.Has(backend.CanChoose) {
 		_, err := s.b.Score(t.Context(), scoreOf(bad, "yes"))
 		checkError(t, "Score, text not UTF-8", err, backend.ErrInvalid)
@@ -253,6 +264,10 @@ func (s *suite) testCancelled(t *testing.T) {
 	if s.info.Ops.Has(backend.CanEmbed) {
 		_, err := s.b.Embed(ctx, []string{"Hello."})
 		checkError(t, "Embed", err, context.Canceled)
+	}
+	if s.info.Ops.Has(backend.CanEmbedTokens) {
+		_, err := s.b.EmbedTokens(ctx, []string{"Hello."})
+		checkError(t, "EmbedTokens", err, context.Canceled)
 	}
 	if s.info.Ops.Has(backend.CanChoose) {
 		_, err := s.b.Score(ctx, scoreOf("Hello.", "yes"))

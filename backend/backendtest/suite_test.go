@@ -19,6 +19,7 @@ type broken struct {
 	*Fake
 	generate func(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error)
 	embed    func(ctx context.Context, texts []string) ([][]float32, error)
+	tokens   func(ctx context.Context, texts []string) ([]backend.TokenVectors, error)
 	score    func(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error)
 	rerank   func(ctx context.Context, pairs []backend.Pair) ([][]float32, error)
 	close    func() error
@@ -36,6 +37,13 @@ func (b *broken) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		return b.embed(ctx, texts)
 	}
 	return b.Fake.Embed(ctx, texts)
+}
+
+func (b *broken) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
+	if b.tokens != nil {
+		return b.tokens(ctx, texts)
+	}
+	return b.Fake.EmbedTokens(ctx, texts)
 }
 
 func (b *broken) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
@@ -148,6 +156,28 @@ func faults() map[string]func(*broken) {
 					}
 				}
 				return v, err
+			}
+		},
+		"EmbedTokens/Batches": func(b *broken) { // the vectors of a batch are computed together
+			b.tokens = func(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
+				a, err := b.Fake.EmbedTokens(ctx, texts)
+				for i := range a {
+					for _, v := range a[i].Vectors {
+						v[0] += 1e-5 * float32(len(texts))
+					}
+				}
+				return a, err
+			}
+		},
+		"EmbedTokens/Texts": func(b *broken) { // a word's vector is the same everywhere
+			b.tokens = func(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
+				a, err := b.Fake.EmbedTokens(ctx, texts)
+				for i := range a {
+					for k, token := range a[i].Tokens {
+						a[i].Vectors[k] = Vector(token)
+					}
+				}
+				return a, err
 			}
 		},
 		"Score": func(b *broken) { // probabilities, not their logarithms

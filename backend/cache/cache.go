@@ -50,7 +50,7 @@ func ParseMode(s string) (Mode, error) {
 // A Drift is an answer that Verify found to differ from the stored one.
 type Drift struct {
 	Key    backend.Key
-	Op     string // "generate", "embed", "score" or "rerank"
+	Op     string // "generate", "embed", "embed_tokens", "score" or "rerank"
 	Stored string // the stored answer, as JSON
 	Fresh  string // the answer now
 }
@@ -261,8 +261,11 @@ func (b *Backend) keep(key backend.Key, op string, request, answer any) {
 
 // encodeAnswer returns the payload of an answer.
 func encodeAnswer(answer any) ([]byte, error) {
-	if vector, ok := answer.([]float32); ok {
-		return vectorBytes(vector), nil
+	switch answer := answer.(type) {
+	case []float32:
+		return vectorBytes(answer), nil
+	case backend.TokenVectors:
+		return tokensBytes(answer)
 	}
 	return marshal(answer)
 }

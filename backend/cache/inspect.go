@@ -16,7 +16,7 @@ import (
 // An Entry is a stored answer with the request that it answers, for people to read.
 type Entry struct {
 	Key      backend.Key     `json:"-"`
-	Op       string          `json:"op"` // "generate", "embed", "score" or "rerank"
+	Op       string          `json:"op"` // "generate", "embed", "embed_tokens", "score" or "rerank"
 	Engine   string          `json:"engine"`
 	Model    string          `json:"model"`
 	Digest   string          `json:"digest"`
@@ -25,7 +25,7 @@ type Entry struct {
 	LastUsed time.Time       `json:"last_used"` // to within a week
 	Size     int64           `json:"size"`      // bytes stored
 	Request  json.RawMessage `json:"request"`   // of an embedding: {"text"}; of a pair: {"query", "text"}
-	Answer   json.RawMessage `json:"answer"`    // of an embedding: {"dimensions", "vector"}, base64 of little-endian float32; of a pair: [number, ...]
+	Answer   json.RawMessage `json:"answer"`    // of an embedding: {"dimensions", "vector"}, base64 of little-endian float32; of tokens: {"tokens", "dimensions", "vectors"}, likewise, one after the other; of a pair: [number, ...]
 }
 
 const selectEntries = `SELECT key, op, engine, m.model, digest, context, created, used, answer, request

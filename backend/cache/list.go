@@ -10,54 +10,68 @@ import (
 
 // Embed answers each text from the store where it can, and asks the engine for the others in one call.
 func (b *Backend) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return each(ctx, b, listing[string]{
+	return each(ctx, b, listing[string, []float32]{
 		op:     opEmbed,
 		engine: b.engine.Embed,
 		key:    backend.EmbedKey,
 		record: func(text string) any { return embedRecord{text} },
 		check:  checkVector,
+		clone:  slices.Clone[[]float32],
 		encode: func(vector []float32) any { return vector },
 		decode: bytesVector,
 	}, texts)
 }
 
+// EmbedTokens answers each text from the store where it can, and asks the engine for the others in one call.
+func (b *Backend) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
+	return each(ctx, b, listing[string, backend.TokenVectors]{
+		op:     opEmbedTokens,
+		engine: b.engine.EmbedTokens,
+		key:    backend.EmbedTokensKey,
+		record: func(text string) any { return embedRecord{text} },
+		check:  checkTokens,
+		clone:  cloneTokens,
+		encode: func(v backend.TokenVectors) any { return v },
+		decode: bytesTokens,
+	}, texts)
+}
+
 // Rerank answers each pair from the store where it can, and asks the engine about the others in one call.
 func (b *Backend) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
-	return each(ctx, b, listing[backend.Pair]{
+	return each(ctx, b, listing[backend.Pair, []float32]{
 		op:     opRerank,
 		engine: b.engine.Rerank,
 		key:    backend.RerankKey,
 		record: func(p backend.Pair) any { return p },
 		check:  checkOutputs,
+		clone:  slices.Clone[[]float32],
 		encode: func(numbers []float32) any { return outputs(numbers) },
 		decode: decodeOutputs,
 	}, pairs)
 }
 
-// A listing describes an operation on a list of items, each of which has an answer and a key of its own.
-type listing[T any] struct {
+// A listing describes an operation on a list of items T, each of which has an answer A and a key of its own.
+type listing[T, A any] struct {
 	op     string
-	engine func(context.Context, []T) ([][]float32, error)
+	engine func(context.Context, []T) ([]A, error)
 	key    func(backend.Info, T) backend.Key
 	record func(T) any // the item, as it is stored
 
-	check  func([]float32) error // reports an answer that is not to be stored
-	encode func([]float32) any   // what keep takes
-	decode func([]byte) ([]float32, error)
+	check  func(A) error // reports an answer that is not to be stored
+	clone  func(A) A     // callers own their answers
+	encode func(A) any   // what keep takes
+	decode func([]byte) (A, error)
 }
 
-// listAnswers are the answers to items by their keys.
-type listAnswers map[backend.Key][]float32
-
 // each answers each item from the store where it can, and asks the engine for the others in one call.
-func each[T any](ctx context.Context, b *Backend, l listing[T], items []T) ([][]float32, error) {
+func each[T, A any](ctx context.Context, b *Backend, l listing[T, A], items []T) ([]A, error) {
 	if b.mode == Off || len(items) == 0 {
 		return l.compute(ctx, b, items)
 	}
 	if err := b.begin(ctx); err != nil {
 		return nil, err
 	}
-	answer := make([][]float32, len(items))
+	answer := make([]A, len(items))
 	keys := make([]backend.Key, len(items))
 	missing := map[backend.Key]T{}
 	var order []backend.Key // of missing
@@ -74,7 +88,7 @@ func each[T any](ctx context.Context, b *Backend, l listing[T], items []T) ([][]
 		}
 		answer[i] = v
 	}
-	if len(missing) == 0 {
+	if len(order) == 0 {
 		return answer, nil
 	}
 	fresh, err := l.missing(ctx, b, order, missing)
@@ -82,8 +96,8 @@ func each[T any](ctx context.Context, b *Backend, l listing[T], items []T) ([][]
 		return nil, err
 	}
 	for i, key := range keys {
-		if answer[i] == nil {
-			answer[i] = slices.Clone(fresh[key])
+		if v, ok := fresh[key]; ok {
+			answer[i] = l.clone(v)
 		}
 	}
 	return answer, nil
@@ -91,7 +105,7 @@ func each[T any](ctx context.Context, b *Backend, l listing[T], items []T) ([][]
 
 // missing gets the answers to items that the store does not have: those that are on their way from the
 // flights that bring them, and the others in one call. Keys lists the keys of items.
-func (l listing[T]) missing(ctx context.Context, b *Backend, keys []backend.Key, items map[backend.Key]T) (listAnswers, error) {
+func (l listing[T, A]) missing(ctx context.Context, b *Backend, keys []backend.Key, items map[backend.Key]T) (map[backend.Key]A, error) {
 	var own []backend.Key
 	var aboard []*flight                 // others' and then our own
 	bring := map[*flight][]backend.Key{} // what each of them brings us
@@ -116,7 +130,7 @@ func (l listing[T]) missing(ctx context.Context, b *Backend, keys []backend.Key,
 	}
 	b.mu.Unlock()
 
-	got := listAnswers{}
+	got := map[backend.Key]A{}
 	for i, f := range aboard {
 		value, err := b.wait(ctx, f)
 		switch {
@@ -134,15 +148,15 @@ func (l listing[T]) missing(ctx context.Context, b *Backend, keys []backend.Key,
 			return nil, err
 		}
 		for _, key := range bring[f] {
-			got[key] = value.(listAnswers)[key]
+			got[key] = value.(map[backend.Key]A)[key]
 		}
 	}
 	return got, nil
 }
 
 // ask asks the engine about some items, and stores its answers.
-func (l listing[T]) ask(ctx context.Context, b *Backend, keys []backend.Key, items map[backend.Key]T) (listAnswers, error) {
-	got := listAnswers{}
+func (l listing[T, A]) ask(ctx context.Context, b *Backend, keys []backend.Key, items map[backend.Key]T) (map[backend.Key]A, error) {
+	got := map[backend.Key]A{}
 	var rest []backend.Key
 	var batch []T
 	for _, key := range keys {
@@ -171,7 +185,7 @@ func (l listing[T]) ask(ctx context.Context, b *Backend, keys []backend.Key, ite
 }
 
 // compute asks the engine, and counts its answers.
-func (l listing[T]) compute(ctx context.Context, b *Backend, items []T) ([][]float32, error) {
+func (l listing[T, A]) compute(ctx context.Context, b *Backend, items []T) ([]A, error) {
 	answer, err := l.engine(ctx, items)
 	if err == nil && len(answer) != len(items) {
 		err = fmt.Errorf("%s was asked to %s %d items and gave %d answers", b.info.Engine, l.op, len(items), len(answer))

@@ -18,17 +18,18 @@ import (
 
 // The operations, as they are stored.
 const (
-	opGenerate = "generate"
-	opEmbed    = "embed"
-	opScore    = "score"
-	opRerank   = "rerank"
+	opGenerate    = "generate"
+	opEmbed       = "embed"
+	opEmbedTokens = "embed_tokens"
+	opScore       = "score"
+	opRerank      = "rerank"
 )
 
 // A stored value is
 //
 //	1 byte    format: how the payload is packed
 //	4 bytes   CRC-32C of the key, the part, the format and the payload, little endian
-//	n bytes   payload: JSON, or for an embedding its float32 values, little endian
+//	n bytes   payload: JSON; for an embedding its float32 values, little endian; for tokens see tokensBytes
 //
 // The key and the part (which column it is) are in the sum and not in the value, so that a value that
 // strayed into another row or column is as bad as a damaged one.
@@ -171,6 +172,12 @@ func recordKey(info backend.Info, op string, request []byte) (backend.Key, error
 			return backend.Key{}, err
 		}
 		return backend.EmbedKey(info, r.Text), backend.CheckText(r.Text)
+	case opEmbedTokens:
+		var r embedRecord
+		if err := unmarshal(request, &r); err != nil {
+			return backend.Key{}, err
+		}
+		return backend.EmbedTokensKey(info, r.Text), backend.CheckText(r.Text)
 	case opRerank:
 		var p backend.Pair
 		if err := unmarshal(request, &p); err != nil {
@@ -225,13 +232,20 @@ func bytesVector(b []byte) ([]float32, error) {
 
 // readable turns the payload of an answer into JSON, and payload turns it back.
 func readable(op string, payload []byte) (json.RawMessage, error) {
-	if op != opEmbed {
-		if !json.Valid(payload) {
-			return nil, errDamaged
+	switch op {
+	case opEmbed:
+		return marshal(vectorRecord{len(payload) / 4, payload})
+	case opEmbedTokens:
+		v, err := bytesTokens(payload)
+		if err != nil {
+			return nil, err
 		}
-		return payload, nil
+		return marshal(newTokensRecord(v))
 	}
-	return marshal(vectorRecord{len(payload) / 4, payload})
+	if !json.Valid(payload) {
+		return nil, errDamaged
+	}
+	return payload, nil
 }
 
 // payload checks an answer that comes from outside and returns what is stored of it.
@@ -271,6 +285,19 @@ func payload(op string, answer []byte) ([]byte, error) {
 			return nil, fmt.Errorf("%d bytes are not %d dimensions", len(r.Vector), r.Dimensions)
 		}
 		return r.Vector, checkVector(vector)
+	case opEmbedTokens:
+		var r tokensRecord
+		if err := unmarshal(answer, &r); err != nil {
+			return nil, err
+		}
+		v, err := r.vectors()
+		if err != nil {
+			return nil, err
+		}
+		if err := checkTokens(v); err != nil {
+			return nil, err
+		}
+		return tokensBytes(v)
 	}
 	return nil, fmt.Errorf("unknown operation %q", op)
 }

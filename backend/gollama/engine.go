@@ -180,6 +180,11 @@ func (e *Engine) embed(text string) ([]float32, error) {
 	return unit, nil
 }
 
+// EmbedTokens implements [backend.Backend]: the binding gives one vector for a text.
+func (e *Engine) EmbedTokens(context.Context, []string) ([]backend.TokenVectors, error) {
+	return nil, backend.Unsupported(e.info, backend.CanEmbedTokens)
+}
+
 // Score implements [backend.Backend]: the binding gives no probabilities.
 func (e *Engine) Score(context.Context, *backend.ScoreRequest) (*backend.Scores, error) {
 	return nil, backend.Unsupported(e.info, backend.CanScore)

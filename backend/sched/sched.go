@@ -115,6 +115,22 @@ func (s *Scheduler) Score(ctx context.Context, req *backend.ScoreRequest) (*back
 	return scores, nil
 }
 
+// EmbedTokens waits for its turn and asks the engine.
+func (s *Scheduler) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
+	if len(texts) == 0 {
+		return s.engine.EmbedTokens(ctx, texts)
+	}
+	var vectors []backend.TokenVectors
+	err := s.do(ctx, "", func() (err error) {
+		vectors, err = s.engine.EmbedTokens(ctx, texts)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return vectors, nil
+}
+
 // Rerank waits for its turn and asks the engine.
 func (s *Scheduler) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
 	if len(pairs) == 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -65,7 +66,7 @@ func testProperty(t *testing.T, seed uint64) {
 		if rng.IntN(4) == 0 {
 			limit = time.Duration(rng.IntN(500)) * time.Millisecond
 		}
-		kind := rng.IntN(3)
+		kind := rng.IntN(4)
 		wg.Go(func() {
 			time.Sleep(start)
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -91,7 +92,7 @@ func testProperty(t *testing.T, seed uint64) {
 	}
 }
 
-// oneCall makes a call of one of three kinds and checks that the answer is its own.
+// oneCall makes a call of one of four kinds and checks that the answer is its own.
 func oneCall(ctx context.Context, b backend.Backend, kind int, text string) error {
 	switch kind {
 	case 0:
@@ -106,6 +107,12 @@ func oneCall(ctx context.Context, b backend.Backend, kind int, text string) erro
 		if err == nil && (len(v) != 2 || !slices.Equal(v[0], backendtest.Vector(text)) ||
 			!slices.Equal(v[1], backendtest.Vector(texts[1]))) {
 			return errors.New("wrong vectors")
+		}
+		return err
+	case 2:
+		a, err := b.EmbedTokens(ctx, []string{text})
+		if err == nil && (len(a) != 1 || !reflect.DeepEqual(a[0], backendtest.TokenVectors(text))) {
+			return errors.New("wrong tokens")
 		}
 		return err
 	default:
