@@ -10,17 +10,18 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// A textJob is a call of Embed or Rerank: texts as tokens, and what has become of them so far.
+// A textJob is a call of Embed, EmbedTokens or Rerank: texts as tokens, and what has become of them so far.
 type textJob struct {
 	ctx    context.Context
 	texts  [][]llama.Token
-	answer [][]float32
-	done   chan reading // takes one
+	each   bool          // each token is to have a vector, rather than the text one
+	answer [][][]float32 // of each text
+	done   chan reading  // takes one
 }
 
-// A reading is a vector for each text.
+// A reading is the vectors of each text.
 type reading struct {
-	vectors [][]float32
+	vectors [][][]float32
 	err     error
 }
 
@@ -37,12 +38,26 @@ func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	return read(ctx, e, "text", texts, func(text string) []llama.Token { return e.model.vocab.tokens(text, true) })
 }
 
-// read cuts items into tokens and has the reader read them. An item is called what it is in errors.
+// read cuts items into tokens and has the reader read them: one vector for each. An item is called what it is
+// in errors.
 func read[T any](ctx context.Context, e *Engine, what string, items []T, cut func(T) []llama.Token) ([][]float32, error) {
 	j, err := newTextJob(ctx, e, what, items, cut)
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
+	all, err := e.vectors(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	vectors := make([][]float32, len(all))
+	for i, v := range all {
+		vectors[i] = v[0]
+	}
+	return vectors, nil
+}
+
+// vectors hands the owner a job and waits for its outcome.
+func (e *Engine) vectors(ctx context.Context, j *textJob) ([][][]float32, error) {
 	if err := hand(ctx, e, e.texts, j); err != nil {
 		return nil, err
 	}
@@ -76,13 +91,16 @@ func newTextJob[T any](ctx context.Context, e *Engine, what string, items []T, c
 	return j, nil
 }
 
-// A reader embeds texts, or runs the classification head on them. It belongs to the engine's owner.
+// A reader embeds texts and tokens, or runs the classification head on texts. It belongs to the engine's owner.
 //
 // Each text is computed alone. Packing texts into one pass would move the last bits of a vector with the
 // texts that happen to stand beside it, and on a processor it gains nothing: measured, passes of 16 texts took
 // 0.6 to 4 times as long per text as passes of one.
 type reader struct {
 	runner
+	each    *runner                 // computes a vector for each token; nil until that is first asked for
+	newEach func() (*runner, error) // makes it
+
 	batch  llama.Batch
 	width  int  // of a vector
 	causal bool // a decoder
@@ -102,9 +120,13 @@ func (r *reader) turn() bool {
 	r.waiting = r.waiting[1:]
 	err := j.ctx.Err()
 	if err == nil {
-		var v []float32
+		var v [][]float32
 		text := j.texts[len(j.answer)]
-		if v, err = r.read(text); err == nil {
+		read := r.read
+		if j.each {
+			read = r.readEach
+		}
+		if v, err = read(text); err == nil {
 			j.answer = append(j.answer, v)
 			r.count.texts.Add(1)
 			r.count.textTokens.Add(int64(len(text)))
@@ -122,14 +144,8 @@ func (r *reader) turn() bool {
 }
 
 // read computes one text's vector.
-func (r *reader) read(tokens []llama.Token) ([]float32, error) {
-	r.batch.Clear()
-	for i, t := range tokens {
-		if err := r.batch.Add(t, llama.Pos(i), []llama.SeqId{0}, true); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.compute(); err != nil {
+func (r *reader) read(tokens []llama.Token) ([][]float32, error) {
+	if err := r.compute(&r.runner, tokens); err != nil {
 		return nil, err
 	}
 	v, err := llama.GetEmbeddingsSeq(r.ctx, 0, int32(r.width))
@@ -137,17 +153,25 @@ func (r *reader) read(tokens []llama.Token) ([]float32, error) {
 		return nil, err
 	}
 	if r.ranks {
-		return finite(v)
+		v, err = finite(v)
+	} else {
+		v, err = unit(v)
 	}
-	return unit(v)
+	return [][]float32{v}, err
 }
 
-// compute computes the batch. A decoder's cache is emptied first.
-func (r *reader) compute() error {
-	if !r.causal {
-		return r.run(llama.Encode, r.batch)
+// compute computes a text with one of the reader's two contexts. A decoder's cache is emptied first.
+func (r *reader) compute(with *runner, tokens []llama.Token) error {
+	r.batch.Clear()
+	for i, t := range tokens {
+		if err := r.batch.Add(t, llama.Pos(i), []llama.SeqId{0}, true); err != nil {
+			return err
+		}
 	}
-	mem, err := llama.GetMemory(r.ctx)
+	if !r.causal {
+		return with.run(llama.Encode, r.batch)
+	}
+	mem, err := llama.GetMemory(with.ctx)
 	if err != nil {
 		return err
 	}
@@ -156,7 +180,15 @@ func (r *reader) compute() error {
 			return err
 		}
 	}
-	return r.run(llama.Decode, r.batch)
+	return with.run(llama.Decode, r.batch)
+}
+
+func (r *reader) free() {
+	llama.BatchFree(r.batch)
+	if r.each != nil {
+		llama.Free(r.each.ctx)
+	}
+	llama.Free(r.ctx)
 }
 
 // unit returns a copy of v of length 1.

@@ -118,21 +118,18 @@ func (m *model) newWriter(p *plan) error {
 
 // newReader makes the context that embeds, or runs the classification head.
 func (m *model) newReader(p *plan) error {
-	c := llama.ContextDefaultParams()
-	c.NCtx = uint32(streamRoom(p.context))
-	c.NBatch, c.NUbatch = c.NCtx, c.NCtx // a text is pooled in one pass
-	c.NSeqMax = 1
-	c.Embeddings = 1
+	c := readerParams(p)
 	ctx, err := m.newContext(c)
 	if err != nil {
 		return err
 	}
 	m.reader = &reader{
-		runner: runner{ctx, newPacer(m.threads, p.Threads > 0)},
-		batch:  llama.BatchInit(int32(c.NBatch), 0, 1),
-		width:  int(llama.ModelNEmbdOut(m.handle)),
-		causal: p.file.Causal,
-		count:  &m.count,
+		runner:  runner{ctx, newPacer(m.threads, p.Threads > 0)},
+		newEach: func() (*runner, error) { return m.newEach(p) },
+		batch:   llama.BatchInit(int32(c.NBatch), 0, 1),
+		width:   int(llama.ModelNEmbdOut(m.handle)),
+		causal:  p.file.Causal,
+		count:   &m.count,
 	}
 	if llama.GetPoolingType(ctx) == llama.PoolingTypeNone {
 		return errors.New("the model's header names no way to pool the vectors of a text's tokens into one: " +
@@ -146,11 +143,19 @@ func (m *model) newReader(p *plan) error {
 	return nil
 }
 
+// readerParams are what both of a reader's contexts have in common.
+func readerParams(p *plan) llama.ContextParams {
+	c := llama.ContextDefaultParams()
+	c.NCtx = uint32(streamRoom(p.context))
+	c.NBatch, c.NUbatch = c.NCtx, c.NCtx // a text is read in one pass
+	c.NSeqMax = 1
+	c.Embeddings = 1
+	return c
+}
+
 // newContext makes a context, with flash attention where the model allows it.
 func (m *model) newContext(c llama.ContextParams) (llama.Context, error) {
-	c.NThreads, c.NThreadsBatch = int32(m.threads), int32(m.threads)
-	c.FlashAttentionType = llama.FlashAttentionTypeEnabled
-	ctx, err := llama.InitFromModel(m.handle, c)
+	ctx, err := m.flashContext(c)
 	m.flash = err == nil
 	if m.flash {
 		return ctx, nil
@@ -158,10 +163,20 @@ func (m *model) newContext(c llama.ContextParams) (llama.Context, error) {
 	return m.plainContext(c)
 }
 
+// flashContext makes a context with flash attention.
+func (m *model) flashContext(c llama.ContextParams) (llama.Context, error) {
+	c.FlashAttentionType = llama.FlashAttentionTypeEnabled
+	return m.context(c)
+}
+
 // plainContext makes a context without flash attention.
 func (m *model) plainContext(c llama.ContextParams) (llama.Context, error) {
-	c.NThreads, c.NThreadsBatch = int32(m.threads), int32(m.threads)
 	c.FlashAttentionType = llama.FlashAttentionTypeDisabled
+	return m.context(c)
+}
+
+func (m *model) context(c llama.ContextParams) (llama.Context, error) {
+	c.NThreads, c.NThreadsBatch = int32(m.threads), int32(m.threads)
 	ctx, err := llama.InitFromModel(m.handle, c)
 	if err != nil {
 		return 0, fmt.Errorf("llama.cpp cannot prepare the model%s", process.log.said())
@@ -190,7 +205,7 @@ func (m *model) ops() backend.Ops {
 	case m.reader.ranks:
 		ops |= backend.CanRerank
 	default:
-		ops |= backend.CanEmbed
+		ops |= backend.CanEmbed | backend.CanEmbedTokens
 	}
 	return ops
 }
@@ -214,8 +229,7 @@ func (m *model) free() {
 		m.translator.free()
 	}
 	if m.reader != nil {
-		llama.BatchFree(m.reader.batch)
-		llama.Free(m.reader.ctx)
+		m.reader.free()
 	}
 	llama.ModelFree(m.handle)
 }

@@ -18,8 +18,9 @@ import (
 // A tinyBert is a BERT model of random weights with a classification head.
 type tinyBert struct {
 	*weights
-	labels []string // nil: a reranker, with one number
-	tokens []string
+	labels  []string // nil: a reranker, with one number
+	tokens  []string
+	pooling uint32 // as llama.cpp numbers them: 1 is the mean, 4 the classification head
 }
 
 const (
@@ -30,7 +31,7 @@ const (
 )
 
 func newTinyBert(labels ...string) *tinyBert {
-	m := &tinyBert{weights: newWeights(7), labels: labels}
+	m := &tinyBert{weights: newWeights(7), labels: labels, pooling: 4}
 	m.tokens = strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK]")
 	for c := 'a'; c <= 'z'; c++ { // the first letter of a word, and a later one
 		m.tokens = append(m.tokens, "\u2581"+string(c), string(c))
@@ -85,7 +86,7 @@ func (m *tinyBert) write(t *testing.T, more ...models.Field) string {
 		{Key: "bert.attention.head_count", Value: uint32(bertHeads)},
 		{Key: "bert.attention.layer_norm_epsilon", Value: float32(1e-12)},
 		{Key: "bert.attention.causal", Value: false},
-		{Key: "bert.pooling_type", Value: uint32(4)},
+		{Key: "bert.pooling_type", Value: m.pooling},
 		{Key: "tokenizer.ggml.token_type_count", Value: uint32(2)},
 		{Key: "tokenizer.ggml.model", Value: "bert"},
 		{Key: "tokenizer.ggml.tokens", Value: m.tokens},
@@ -129,9 +130,8 @@ func (m *tinyBert) words(text string) []int {
 	return ids
 }
 
-// head is the forward pass: BERT as in its paper, then a dense layer under tanh of the first token's vector,
-// then the output layer.
-func (m *tinyBert) head(tokens []int) []float64 {
+// layers is the forward pass of BERT as in its paper: a vector for each token.
+func (m *tinyBert) layers(tokens []int) [][]float64 {
 	x := make([][]float64, len(tokens))
 	for i, id := range tokens {
 		v := plus(m.row("token_embd.weight", id), plus(m.row("token_types.weight", 0), m.row("position_embd.weight", i)))
@@ -153,7 +153,12 @@ func (m *tinyBert) head(tokens []int) []float64 {
 			x[i] = m.norm(block+"layer_output_norm", plus(h, m.linear(block+"ffn_down", inner)))
 		}
 	}
-	dense := m.linear("cls", x[0])
+	return x
+}
+
+// head is a dense layer under tanh of the first token's vector, then the output layer.
+func (m *tinyBert) head(tokens []int) []float64 {
+	dense := m.linear("cls", m.layers(tokens)[0])
 	for i := range dense {
 		dense[i] = math.Tanh(dense[i])
 	}
