@@ -87,6 +87,9 @@ type wanted struct {
 	ops       backend.Ops
 }
 
+// embeds reports whether what a model must be able to do is what an embedding model does.
+func embeds(ops backend.Ops) bool { return ops&(backend.CanEmbed|backend.CanEmbedTokens) != 0 }
+
 // open opens one model and puts the decorators around it.
 func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted, mode cache.Mode) (backend.Backend, error) {
 	var engine backend.Backend

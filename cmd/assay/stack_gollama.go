@@ -16,7 +16,7 @@ func openGollama(ctx context.Context, s *std, o *stackOptions, want wanted) (bac
 		return nil, usagef("name the model's GGUF file, of version 2, with --model or --embed-model")
 	}
 	e, err := gollama.Open(ctx, gollama.Options{
-		Model: want.ref, Embed: want.ops.Has(backend.CanEmbed), Context: o.context, Threads: o.threads,
+		Model: want.ref, Embed: embeds(want.ops), Context: o.context, Threads: o.threads,
 	})
 	if err != nil {
 		return nil, err

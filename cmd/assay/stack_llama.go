@@ -52,7 +52,7 @@ func findModel(home, ref string, need backend.Ops) (*models.Model, error) {
 		return nil, err
 	}
 	kind := "judge"
-	if need.Has(backend.CanEmbed) {
+	if embeds(need) {
 		kind = "embedding"
 	}
 	var fit []models.Model

@@ -12,7 +12,7 @@ import (
 func openOllama(ctx context.Context, s *std, o *stackOptions, want wanted) (backend.Backend, error) {
 	if want.ref == "" {
 		flag := "--model"
-		if want.ops.Has(backend.CanEmbed) {
+		if embeds(want.ops) {
 			flag = "--embed-model"
 		}
 		return nil, usageError{withHint(fmt.Errorf("%s is missing", flag), "ollama list shows the models that the server has")}
