@@ -1,4 +1,259 @@
 package metrics
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/tokenize"
+)
+
 // embeddingMetrics are comparisons of vectors.
-func embeddingMetrics() []Metric { return nil }
+func embeddingMetrics() []Metric {
+	return []Metric{
+		answerSimilarityCosine(), answerCorrectnessCosine(), answerRelevanceCosine(),
+		contextRelevanceCosine(), contextRelevanceCosineMax(), faithfulnessCosine(),
+		bertscorePrecision(), bertscoreRecall(), bertscoreF1(), answerCorrectnessBertscore(),
+		faithfulnessBertscore(), faithfulnessBertscoreMax(), faithfulnessAlignment(), moverscore(),
+		answerCorrectnessAlignment(),
+	}
+}
+
+// textVectors returns one vector per text, as embedAll does, but for texts of any length: one that does not fit
+// in the model's window is read in several, of whole sentences, and its vector is the mean of theirs, each
+// weighted by its length. It returns in how many windows each text was read. No text may be blank.
+func textVectors(ctx context.Context, m Models, texts []string) (vectors [][]float32, windows []int, err error) {
+	windows = make([]int, len(texts))
+	vectors, err = embedAll(ctx, m, texts)
+	if !errors.Is(err, backend.ErrPromptTooLong) {
+		for i := range windows {
+			windows[i] = 1
+		}
+		return vectors, windows, err
+	}
+	vectors = make([][]float32, len(texts))
+	for i, text := range texts {
+		windows[i], err = newPassage([]string{text}).inWindows(false, func(part string) error {
+			got, err := embedAll(ctx, m, []string{part})
+			if err != nil {
+				return err
+			}
+			if vectors[i] == nil {
+				vectors[i] = make([]float32, len(got[0]))
+			}
+			for k, x := range got[0] {
+				vectors[i][k] += x * float32(len(part)) / float32(len(text))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if length(vectors[i]) == 0 {
+			return nil, nil, fmt.Errorf("embedding: the vectors of the windows of %q cancel out", bounded(text))
+		}
+	}
+	return vectors, windows, nil
+}
+
+// numberedTexts are those of a list that say something, with their places in it, from 1.
+type numberedTexts struct {
+	texts  []string
+	places []int
+}
+
+// saying returns the texts of a list that are not blank.
+func saying(list []string) numberedTexts {
+	var n numberedTexts
+	for i, text := range list {
+		if strings.TrimSpace(text) != "" {
+			n.texts, n.places = append(n.texts, text), append(n.places, i+1)
+		}
+	}
+	return n
+}
+
+// numberedSentences returns the sentences of texts that hold a word, with the number of the text that each is from.
+func numberedSentences(list []string) numberedTexts {
+	p := newPassage(list)
+	var n numberedTexts
+	for i, s := range p.sentences {
+		if tokenize.HasWords(s.Text) {
+			n.texts, n.places = append(n.texts, s.Text), append(n.places, p.origin[i])
+		}
+	}
+	return n
+}
+
+// answerSimilarityCosine is Ragas' semantic similarity.
+func answerSimilarityCosine() Metric {
+	return Metric{
+		Name:     "answer_similarity/cosine",
+		Doc:      "cosine between the answer's vector and the nearest reference's",
+		Source:   "Ragas SemanticSimilarity (there with one reference)",
+		Formula:  "maximum over references of cos(answer, reference)",
+		Calls:    "1 text to embed for the answer, 1 for each reference",
+		Default:  true,
+		Min:      -1,
+		Max:      1,
+		Needs:    Answer | References,
+		EmbedOps: backend.CanEmbed,
+		Score:    scoreReferenceCosine,
+	}
+}
+
+// answerCorrectnessCosine is the same comparison under the name that unitxt has it by.
+func answerCorrectnessCosine() Metric {
+	m := answerSimilarityCosine()
+	m.Name, m.Default = "answer_correctness/cosine", false
+	m.Source = "unitxt answer_correctness.sentence_bert"
+	return m
+}
+
+func scoreReferenceCosine(ctx context.Context, m Models, s *Sample) (Score, error) {
+	return nearestCosine(ctx, m, s.Answer, "reference", saying(s.References))
+}
+
+// answerRelevanceCosine compares the question with the answer itself: a paraphrase of the question would do best.
+func answerRelevanceCosine() Metric {
+	return Metric{
+		Name:     "answer_relevance/cosine",
+		Doc:      "cosine between the answer's vector and the question's",
+		Source:   "the embedding part of RAGAS' answer relevance (Es et al. 2023), without the questions",
+		Formula:  "cos(question, answer)",
+		Calls:    "2 texts to embed",
+		Min:      -1,
+		Max:      1,
+		Needs:    Question | Answer,
+		EmbedOps: backend.CanEmbed,
+		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
+			return nearestCosine(ctx, m, s.Answer, "question", saying([]string{s.Question}))
+		},
+	}
+}
+
+// nearestCosine is the highest cosine between the answer and any of others.
+func nearestCosine(ctx context.Context, m Models, answer, kind string, others numberedTexts) (Score, error) {
+	vectors, windows, err := textVectors(ctx, m, append([]string{answer}, others.texts...))
+	if err != nil {
+		return Score{}, err
+	}
+	score := Score{Value: -1}
+	for i, other := range others.texts {
+		similarity := cosine(vectors[0], vectors[1+i])
+		score.Value = max(score.Value, similarity)
+		score.Because = append(score.Because, Finding{Kind: kind, Text: other, Value: &similarity, Where: inParts("", windows[1+i])})
+	}
+	if note := inParts("the answer was ", windows[0]); note != "" {
+		score.Because = append(score.Because, Finding{Kind: "note", Text: note})
+	}
+	return score, nil
+}
+
+// inParts says that something was read in several windows, or nothing.
+func inParts(what string, windows int) string {
+	if windows < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%sread in %d windows", what, windows)
+}
+
+// contextRelevanceCosine rates each retrieved passage by itself.
+func contextRelevanceCosine() Metric {
+	return Metric{
+		Name:     "context_relevance/cosine",
+		Doc:      "mean cosine between the question and each context",
+		Source:   "unitxt context_relevance.sentence_bert, there the maximum over contexts",
+		Formula:  "mean over contexts of cos(question, context)",
+		Calls:    "1 text to embed for the question, 1 for each context",
+		Min:      -1,
+		Max:      1,
+		Needs:    Question | Contexts,
+		EmbedOps: backend.CanEmbed,
+		Score:    scoreContextCosine,
+	}
+}
+
+// contextRelevanceCosineMax rates the best passage alone, as unitxt does: what else was retrieved does not count.
+func contextRelevanceCosineMax() Metric {
+	m := contextRelevanceCosine()
+	m.Name = "context_relevance/cosine_max"
+	m.Doc = "cosine between the question and the context nearest to it"
+	m.Source = "unitxt context_relevance.sentence_bert"
+	m.Formula = "maximum over contexts of cos(question, context)"
+	m.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
+		score, err := scoreContextCosine(ctx, m, s)
+		if err == nil {
+			score.Value = -1
+			for _, f := range score.Because {
+				score.Value = max(score.Value, *f.Value)
+			}
+		}
+		return score, err
+	}
+	return m
+}
+
+func scoreContextCosine(ctx context.Context, m Models, s *Sample) (Score, error) {
+	contexts := saying(s.Contexts)
+	vectors, windows, err := textVectors(ctx, m, append([]string{s.Question}, contexts.texts...))
+	if err != nil {
+		return Score{}, err
+	}
+	var score Score
+	for i, text := range contexts.texts {
+		similarity := cosine(vectors[0], vectors[1+i])
+		score.Value += similarity
+		score.Because = append(score.Because, Finding{Kind: "passage", Text: text, Value: &similarity,
+			Where: fmt.Sprintf("context %d", contexts.places[i]) + inParts(", ", windows[1+i])})
+	}
+	score.Value = clipped(score.Value/float64(len(contexts.texts)), -1, 1)
+	return score, nil
+}
+
+// clipped keeps what sums and quotients of rounded numbers may push a little over the edge of its range inside.
+func clipped(x, lo, hi float64) float64 { return min(hi, max(lo, x)) }
+
+// faithfulnessCosine looks for each of the answer's sentences in the contexts.
+func faithfulnessCosine() Metric {
+	return Metric{
+		Name:     "faithfulness/cosine",
+		Doc:      "mean over the answer's sentences of the cosine with the nearest sentence of the contexts",
+		Source:   "unitxt faithfulness.sentence_bert, there of whole texts, here of sentences",
+		Formula:  "mean over the answer's sentences of the maximum over the contexts' sentences of their cosine",
+		Calls:    "1 text to embed for each sentence of the answer and of the contexts",
+		Min:      -1,
+		Max:      1,
+		Needs:    Answer | Contexts,
+		EmbedOps: backend.CanEmbed,
+		Score:    scoreFaithfulnessCosine,
+	}
+}
+
+func scoreFaithfulnessCosine(ctx context.Context, m Models, s *Sample) (Score, error) {
+	answer, contexts := numberedSentences([]string{s.Answer}), numberedSentences(s.Contexts)
+	if len(answer.texts) == 0 || len(contexts.texts) == 0 {
+		return Score{}, fmt.Errorf("%w: the answer or the contexts hold no sentence", ErrNotApplicable)
+	}
+	n := len(answer.texts)
+	vectors, _, err := textVectors(ctx, m, append(answer.texts[:n:n], contexts.texts...))
+	if err != nil {
+		return Score{}, err
+	}
+	var score Score
+	for i, text := range answer.texts {
+		best, at := -1.0, 0
+		for k, v := range vectors[n:] {
+			if similarity := cosine(vectors[i], v); similarity > best {
+				best, at = similarity, k
+			}
+		}
+		score.Value += best
+		score.Because = append(score.Because, Finding{Kind: "sentence", Text: text, Value: &best,
+			Where: fmt.Sprintf("context %d: %s", contexts.places[at], contexts.texts[at])})
+	}
+	score.Value = clipped(score.Value/float64(n), -1, 1)
+	return score, nil
+}

@@ -1,0 +1,336 @@
+package metrics
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A tokenText is a text's tokens, each with its vector, of length 1, and its place: the number of the text that it is
+// from, where several were put together.
+type tokenText struct {
+	tokens  []string
+	vectors [][]float32
+	places  []int
+	windows int
+}
+
+// tokenTexts returns the tokens of each text. One that is too long for the model is read in windows of whole
+// sentences, and its tokens are theirs one after the other. No text may be blank.
+func tokenTexts(ctx context.Context, m Models, texts numberedTexts) ([]tokenText, error) {
+	all, err := embedTokensAll(ctx, m, texts.texts)
+	if err != nil && !errors.Is(err, backend.ErrPromptTooLong) {
+		return nil, err
+	}
+	list := make([]tokenText, len(texts.texts))
+	for i, text := range texts.texts {
+		t := &list[i]
+		if err == nil {
+			t.add(all[i], texts.places[i])
+			continue
+		}
+		_, err := newPassage([]string{text}).inWindows(false, func(part string) error {
+			got, err := embedTokensAll(ctx, m, []string{part})
+			if err == nil {
+				t.add(got[0], texts.places[i])
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (t *tokenText) add(v backend.TokenVectors, place int) {
+	t.tokens = append(t.tokens, v.Tokens...)
+	t.vectors = append(t.vectors, v.Vectors...)
+	for range v.Tokens {
+		t.places = append(t.places, place)
+	}
+	t.windows++
+}
+
+// joinedTokens puts texts together as if they were one.
+func joinedTokens(list []tokenText) tokenText {
+	var all tokenText
+	for _, t := range list {
+		all.tokens = append(all.tokens, t.tokens...)
+		all.vectors = append(all.vectors, t.vectors...)
+		all.places = append(all.places, t.places...)
+		all.windows += t.windows
+	}
+	return all
+}
+
+// embedTokensAll returns each text's tokens with their vectors, all of one size and scaled to length 1, and notes
+// the texts' keys.
+func embedTokensAll(ctx context.Context, m Models, texts []string) ([]backend.TokenVectors, error) {
+	all, err := m.Embedder.EmbedTokens(ctx, texts)
+	if err != nil {
+		return nil, fmt.Errorf("embedding tokens: %w", err)
+	}
+	if len(all) != len(texts) {
+		return nil, fmt.Errorf("embedding tokens: %d answers for %d texts", len(all), len(texts))
+	}
+	info := m.Embedder.Info()
+	size := 0
+	unit := make([]backend.TokenVectors, len(all))
+	for i, a := range all {
+		m.calls.add(backend.EmbedTokensKey(info, texts[i]))
+		if len(a.Tokens) != len(a.Vectors) {
+			return nil, fmt.Errorf("embedding tokens: %d tokens and %d vectors for %q", len(a.Tokens), len(a.Vectors), bounded(texts[i]))
+		}
+		unit[i].Tokens = a.Tokens
+		for k, v := range a.Vectors {
+			size = cmp.Or(size, len(v))
+			n := length(v)
+			if len(v) != size || !(n > 0) || math.IsInf(n, 0) {
+				return nil, fmt.Errorf("embedding tokens: the vector of %q is not usable: %d numbers, length %v", a.Tokens[k], len(v), n)
+			}
+			scaled := make([]float32, len(v))
+			for j, x := range v {
+				scaled[j] = float32(float64(x) / n)
+			}
+			unit[i].Vectors = append(unit[i].Vectors, scaled)
+		}
+	}
+	return unit, nil
+}
+
+// unitCosine is the cosine of two vectors of length 1. Long texts take many, so it adds up four sums side by side.
+func unitCosine(a, b []float32) float64 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += float64(a[i]) * float64(b[i])
+		s1 += float64(a[i+1]) * float64(b[i+1])
+		s2 += float64(a[i+2]) * float64(b[i+2])
+		s3 += float64(a[i+3]) * float64(b[i+3])
+	}
+	for ; i < len(a); i++ {
+		s0 += float64(a[i]) * float64(b[i])
+	}
+	return clipped(s0+s1+s2+s3, -1, 1)
+}
+
+// A tokenMatch is what a token is nearest to in another text.
+type tokenMatch struct {
+	cosine float64
+	at     int // the other text's token
+}
+
+// greedyMatch matches each token of a with the one of b that it is nearest to, and returns the mean of the cosines.
+// Neither may be empty.
+func greedyMatch(a, b tokenText) (float64, []tokenMatch) {
+	matches := make([]tokenMatch, len(a.vectors))
+	sum := 0.0
+	for i, v := range a.vectors {
+		best := tokenMatch{-1, 0}
+		for k, w := range b.vectors {
+			if c := unitCosine(v, w); c > best.cosine {
+				best = tokenMatch{c, k}
+			}
+		}
+		matches[i] = best
+		sum += best.cosine
+	}
+	return clipped(sum/float64(len(a.vectors)), -1, 1), matches
+}
+
+// maxTokens is how many tokens a score shows: those that count against it most.
+const maxTokens = 12
+
+// weakestTokens shows the tokens of a that are least like anything in b.
+func weakestTokens(a, b tokenText, matches []tokenMatch, what string) []Finding {
+	order := make([]int, len(matches))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(matches[i].cosine, matches[k].cosine) })
+	var list []Finding
+	for _, i := range order[:min(maxTokens, len(order))] {
+		m := matches[i]
+		list = append(list, Finding{Kind: "token", Text: strings.TrimSpace(a.tokens[i]), Value: &m.cosine,
+			Where: fmt.Sprintf("%s %d: %q", what, b.places[m.at], strings.TrimSpace(b.tokens[m.at]))})
+	}
+	if len(order) > maxTokens {
+		list = append(list, Finding{Kind: "note", Text: fmt.Sprintf("the %d weakest of %d tokens are shown", maxTokens, len(order))})
+	}
+	return list
+}
+
+// answerAndReferences returns the tokens of the answer and of each reference that has any.
+func answerAndReferences(ctx context.Context, m Models, s *Sample) (answer tokenText, references []tokenText, err error) {
+	texts := saying(s.References)
+	texts.texts, texts.places = append(texts.texts, s.Answer), append(texts.places, 1)
+	list, err := tokenTexts(ctx, m, texts)
+	if err != nil {
+		return tokenText{}, nil, err
+	}
+	answer, references = list[len(list)-1], list[:len(list)-1]
+	references = slices.DeleteFunc(references, func(t tokenText) bool { return len(t.tokens) == 0 })
+	if len(answer.tokens) == 0 || len(references) == 0 {
+		return tokenText{}, nil, fmt.Errorf("%w: for this model the answer or every reference has no tokens", ErrNotApplicable)
+	}
+	return answer, references, nil
+}
+
+// bertscore makes a metric of BERTScore. Of several references the best counts. The tokens that the model puts
+// around a text are left out, none is weighted by its rarity, and no baseline is subtracted. Where precision or
+// recall is not positive, their harmonic mean is 0.
+func bertscore(name, doc, formula string, value func(precision, recall float64) float64) Metric {
+	return Metric{
+		Name:     name,
+		Doc:      doc,
+		Source:   "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, without idf and rescaling",
+		Formula:  formula,
+		Calls:    "1 text to embed by tokens for the answer, 1 for each reference",
+		Min:      -1,
+		Max:      1,
+		Needs:    Answer | References,
+		EmbedOps: backend.CanEmbedTokens,
+		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
+			answer, references, err := answerAndReferences(ctx, m, s)
+			if err != nil {
+				return Score{}, err
+			}
+			best := Score{Value: math.Inf(-1)}
+			for _, reference := range references {
+				precision, found := greedyMatch(answer, reference)
+				recall, kept := greedyMatch(reference, answer)
+				v := value(precision, recall)
+				if v <= best.Value {
+					continue
+				}
+				best = Score{Value: v, Because: []Finding{
+					{Kind: "note", Text: fmt.Sprintf("reference %d: precision %.3f, recall %.3f", reference.places[0], precision, recall)},
+				}}
+				if value(1, 0) != value(1, 1) { // recall counts
+					best.Because = append(best.Because, weakestTokens(reference, answer, kept, "answer")...)
+				}
+				if value(0, 1) != value(1, 1) {
+					best.Because = append(best.Because, weakestTokens(answer, reference, found, "reference")...)
+				}
+			}
+			return best, nil
+		},
+	}
+}
+
+func bertscorePrecision() Metric {
+	return bertscore("answer_similarity/bertscore_precision",
+		"mean over the answer's tokens of the cosine with the nearest token of the reference",
+		"maximum over references of the mean over the answer's tokens of the maximum over the reference's tokens of their cosine",
+		func(precision, _ float64) float64 { return precision })
+}
+
+func bertscoreRecall() Metric {
+	return bertscore("answer_similarity/bertscore_recall",
+		"mean over the reference's tokens of the cosine with the nearest token of the answer",
+		"maximum over references of the mean over the reference's tokens of the maximum over the answer's tokens of their cosine",
+		func(_, recall float64) float64 { return recall })
+}
+
+func bertscoreF1() Metric {
+	m := bertscore("answer_similarity/bertscore_f1",
+		"harmonic mean of BERTScore's precision and recall",
+		"maximum over references of 2PR / (P + R), 0 where P or R is not positive",
+		func(precision, recall float64) float64 {
+			if precision <= 0 || recall <= 0 {
+				return 0
+			}
+			return clipped(2*precision*recall/(precision+recall), 0, 1)
+		})
+	m.Min = 0
+	return m
+}
+
+// answerCorrectnessBertscore is BERTScore's recall under the name that unitxt has it by.
+func answerCorrectnessBertscore() Metric {
+	m := bertscoreRecall()
+	m.Name = "answer_correctness/bertscore_recall"
+	m.Source = "unitxt answer_correctness.bert_score_recall; BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3"
+	return m
+}
+
+// faithfulnessBertscore looks for each of the answer's tokens in all contexts together.
+func faithfulnessBertscore() Metric {
+	return Metric{
+		Name:     "faithfulness/bertscore_k_precision",
+		Doc:      "mean over the answer's tokens of the cosine with the nearest token of any context",
+		Source:   "unitxt faithfulness.bert_score_k_precision, there the maximum over single contexts",
+		Formula:  "mean over the answer's tokens of the maximum over all contexts' tokens of their cosine",
+		Calls:    "1 text to embed by tokens for the answer, 1 for each context",
+		Min:      -1,
+		Max:      1,
+		Needs:    Answer | Contexts,
+		EmbedOps: backend.CanEmbedTokens,
+		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
+			answer, contexts, err := answerAndContexts(ctx, m, s)
+			if err != nil {
+				return Score{}, err
+			}
+			value, matches := greedyMatch(answer, contexts)
+			return Score{Value: value, Because: weakestTokens(answer, contexts, matches, "context")}, nil
+		},
+	}
+}
+
+// faithfulnessBertscoreMax looks for the answer in each context by itself, as unitxt does: an answer that rests on
+// two contexts cannot reach 1.
+func faithfulnessBertscoreMax() Metric {
+	m := faithfulnessBertscore()
+	m.Name = "faithfulness/bertscore_k_precision_max"
+	m.Doc = "BERTScore's precision of the answer in the one context where it is highest"
+	m.Source = "unitxt faithfulness.bert_score_k_precision; BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3"
+	m.Formula = "maximum over contexts of the mean over the answer's tokens of the maximum over the context's tokens of their cosine"
+	m.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
+		answer, contexts, err := answerAndContexts(ctx, m, s)
+		if err != nil {
+			return Score{}, err
+		}
+		best := Score{Value: math.Inf(-1)}
+		for from := 0; from < len(contexts.tokens); {
+			one := contexts.from(from)
+			from += len(one.tokens)
+			if value, matches := greedyMatch(answer, one); value > best.Value {
+				best = Score{Value: value, Because: weakestTokens(answer, one, matches, "context")}
+			}
+		}
+		return best, nil
+	}
+	return m
+}
+
+// from returns the tokens from one on that have its place.
+func (t tokenText) from(at int) tokenText {
+	end := at
+	for end < len(t.tokens) && t.places[end] == t.places[at] {
+		end++
+	}
+	return tokenText{tokens: t.tokens[at:end], vectors: t.vectors[at:end], places: t.places[at:end]}
+}
+
+// answerAndContexts returns the tokens of the answer, and those of all contexts together.
+func answerAndContexts(ctx context.Context, m Models, s *Sample) (answer, contexts tokenText, err error) {
+	texts := saying(s.Contexts)
+	texts.texts, texts.places = append(texts.texts, s.Answer), append(texts.places, 1)
+	list, err := tokenTexts(ctx, m, texts)
+	if err != nil {
+		return tokenText{}, tokenText{}, err
+	}
+	answer, contexts = list[len(list)-1], joinedTokens(list[:len(list)-1])
+	if len(answer.tokens) == 0 || len(contexts.tokens) == 0 {
+		return tokenText{}, tokenText{}, fmt.Errorf("%w: for this model the answer or the contexts have no tokens", ErrNotApplicable)
+	}
+	return answer, contexts, nil
+}
