@@ -12,10 +12,16 @@ func TestAll(t *testing.T) {
 	if !slices.IsSorted(metricNames()) {
 		t.Errorf("the names %q are not sorted", metricNames())
 	}
+	given := map[string]string{} // defaults
 	for _, m := range All() {
 		dimension, method, ok := strings.Cut(m.Name, "/")
 		if !ok || dimension == "" || method == "" || m.Doc == "" || m.Source == "" || m.Formula == "" || m.Calls == "" || m.Score == nil || m.Needs == 0 || !(m.Min < m.Max) {
 			t.Errorf("%s is not complete: %+v", m.Name, m)
+		}
+		if m.Default && given[dimension] != "" {
+			t.Errorf("%s has two default methods, %s and %s", dimension, given[dimension], method)
+		} else if m.Default {
+			given[dimension] = method
 		}
 		if _, ok := defaults()[dimension]; !ok {
 			t.Errorf("%s has no default method", dimension)
@@ -84,7 +90,7 @@ func TestSelect(t *testing.T) {
 	if _, err := Select(nil); err == nil {
 		t.Error("no names are accepted")
 	}
-	if _, err := Preset("ragas"); err == nil || !strings.Contains(err.Error(), "ragas-paper") {
+	if _, err := Preset("nonsense"); err == nil || !strings.Contains(err.Error(), "ragas-paper") {
 		t.Errorf("an unknown preset: %v", err)
 	}
 }

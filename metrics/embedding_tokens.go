@@ -84,7 +84,7 @@ func embedTokensAll(ctx context.Context, m Models, texts []string) ([]backend.To
 	size := 0
 	unit := make([]backend.TokenVectors, len(all))
 	for i, a := range all {
-		m.calls.add(backend.EmbedTokensKey(info, texts[i]))
+		m.calls.add(backend.EmbedTokensKey(info, texts[i]), 0, 0)
 		if len(a.Tokens) != len(a.Vectors) {
 			return nil, fmt.Errorf("embedding tokens: %d tokens and %d vectors for %q", len(a.Tokens), len(a.Vectors), bounded(texts[i]))
 		}

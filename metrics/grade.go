@@ -109,7 +109,6 @@ func scoreLogit(a aspect) Metric {
 		Source:   "G-Eval (Liu et al. 2023, arXiv 2303.16634), section 2, its probabilities read instead of sampled",
 		Formula:  "(sum of grade x P(grade) - 1) / 4" + a.over(),
 		Calls:    "1 choice" + a.each(),
-		Default:  a.dimension == "answer_quality",
 		Min:      0,
 		Max:      1,
 		Needs:    a.shown,

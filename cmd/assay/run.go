@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,6 +128,7 @@ type plan struct {
 	prompts  metrics.Prompts
 	data     *dataset.Reader
 	failures failureLimit
+	left     []metrics.Metric // of the preset, because the dataset lacks a column
 }
 
 // plan checks everything that can be checked before a model is loaded.
@@ -157,11 +159,33 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	if o.preset != "" {
+		p.leaveOut()
+	}
 	if err := o.checkData(&p); err != nil {
 		p.data.Close()
 		return nil, usageError{err}
 	}
 	return &p, nil
+}
+
+// leaveOut takes out the metrics for which the dataset has no columns, unless that are all of them: a preset
+// is for datasets of several kinds.
+func (p *plan) leaveOut() {
+	has := p.fields()
+	fits := func(m metrics.Metric) bool { return has.Has(m.Needs) }
+	if !slices.ContainsFunc(p.metrics, fits) {
+		return
+	}
+	var kept []metrics.Metric
+	for _, m := range p.metrics {
+		if fits(m) {
+			kept = append(kept, m)
+		} else {
+			p.left = append(p.left, m)
+		}
+	}
+	p.metrics = kept
 }
 
 // selectMetrics returns the metrics that are named and after them the user's own.
@@ -273,6 +297,10 @@ func (s *std) announce(p *plan, kept int) {
 		names = append(names, m.Name)
 	}
 	s.note("%d samples, %s", p.data.Summary().Rows, strings.Join(names, ", "))
+	has := p.fields()
+	for _, m := range p.left {
+		s.note("%s is left out of the preset: the dataset has no %v", m.Name, m.Needs&^has)
+	}
 	if kept > 0 {
 		s.note("going on after the %d samples of an earlier attempt", kept)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -55,6 +56,29 @@ func TestDocs(t *testing.T) {
 		if !strings.Contains(page, `"`+name+`"`) && !strings.Contains(page, "`"+name+"`") {
 			t.Errorf("the page does not name the field %q", name)
 		}
+	}
+	sources, err := filepath.Glob("../../metrics/*.go")
+	if err != nil || len(sources) < 20 {
+		t.Fatalf("%d sources of metrics, %v", len(sources), err)
+	}
+	kinds := 0
+	for _, source := range sources {
+		text, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`Kind: *"([a-z ]+)"`).FindAllStringSubmatch(string(text), -1) {
+			kinds++
+			if !strings.Contains(page, "`"+m[1]+"`") {
+				t.Errorf("the page does not name the kind of finding %q", m[1])
+			}
+		}
+	}
+	if kinds < 30 {
+		t.Errorf("only %d kinds of findings seen", kinds)
 	}
 	for _, kind := range []metrics.Kind{metrics.NotApplicable, metrics.BadReply, metrics.TooLong, metrics.Invalid, metrics.Failed} {
 		if !strings.Contains(page, "`"+string(kind)+"`") {
