@@ -15,9 +15,9 @@ import (
 const metricsHelp = `
 Usage: assay metrics [NAME]
 
-Lists the metrics; with a dimension (faithfulness) what its methods are, and with a full name
-(faithfulness/claims) all about one: its formula, where it comes from, what it needs, what it costs
-and the words it asks with. A bare dimension in assay run --metrics means its default method.
+Lists the names of the metrics; with a dimension (faithfulness) describes its methods: what they measure, the
+formula, range, columns and models needed, calls and source; with a full name (faithfulness/claims) it adds the
+words that the judge is asked with. "all" describes every metric.
 With --criteria or --criterion, it is about those that they describe.
 
 --format md writes the page docs/metrics.md, and --costs adds what was measured in a run to it.
@@ -62,7 +62,7 @@ func metricsCommand(s *std, args []string) error {
 		list = metrics.All()
 	}
 	single := false
-	if f.NArg() == 1 {
+	if f.NArg() == 1 && f.Arg(0) != "all" {
 		if several := methods(list, f.Arg(0)); len(several) > 0 {
 			list = several
 		} else if list, err = findMetric(own, f.Arg(0)); err != nil {
@@ -86,13 +86,16 @@ func metricsCommand(s *std, args []string) error {
 		return writeMetricsPage(s.out, list, *costs)
 	case single:
 		return s.explain(list[0], texts)
-	case f.NArg() == 1:
-		for _, m := range list {
-			s.describe(m)
-		}
+	case f.NArg() == 0 && own == nil:
+		s.overview(list)
 		return nil
 	}
-	s.list(list, own == nil)
+	for i, m := range list {
+		if i > 0 {
+			fmt.Fprintln(s.out)
+		}
+		s.describe(m)
+	}
 	return nil
 }
 
@@ -109,32 +112,32 @@ func dimensionOf(m metrics.Metric) string {
 	return dimension
 }
 
-// list prints a line for each metric, by dimension, and the presets if they are wanted.
-func (s *std) list(list []metrics.Metric, presets bool) {
-	t := s.table("metric", "measures", "asks")
-	last := ""
-	for _, m := range list {
-		if d := dimensionOf(m); d != last && last != "" {
-			t.AppendSeparator()
+// overview prints the names of the methods of each dimension, and the presets.
+func (s *std) overview(list []metrics.Metric) {
+	t := s.table("dimension", "methods")
+	for len(list) > 0 {
+		dimension := dimensionOf(list[0])
+		var names []string
+		for len(list) > 0 && dimensionOf(list[0]) == dimension {
+			_, method, _ := strings.Cut(list[0].Name, "/")
+			names = append(names, method+marked(list[0]))
+			list = list[1:]
 		}
-		last = dimensionOf(m)
-		t.AppendRow(table.Row{m.Name + marked(m), m.Doc, modelsOf(m)})
+		t.AppendRow(table.Row{dimension, strings.Join(names, ", ")})
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 64, WidthMaxEnforcer: text.WrapSoft}})
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
 	t.Render()
-	if !presets {
-		return
-	}
-	fmt.Fprintf(s.out, "\n* what the dimension by itself means. assay metrics NAME explains one. Presets:\n")
+	fmt.Fprintf(s.out, "\nA metric is dimension/method; a dimension by itself means the method with a star.\n"+
+		"assay metrics DIMENSION describes its methods, assay metrics NAME shows one with its prompts. Presets:\n\n")
 	for _, p := range metrics.Presets() {
-		fmt.Fprintf(s.out, "  --preset %-14s %s\n", p.Name, p.Doc)
+		fmt.Fprintf(s.out, "  --preset %-12s %s\n", p.Name, p.Doc)
 	}
 }
 
 // marked is a star for a default.
 func marked(m metrics.Metric) string {
 	if m.Default {
-		return " *"
+		return "*"
 	}
 	return ""
 }

@@ -75,6 +75,9 @@ func newWordServer() *httptest.Server {
 				http.Error(w, `{"error": "a prompt that the word server was not taught"}`, http.StatusBadRequest)
 				return
 			}
+			if sure := (api.TokenLogprob{Token: res.Message.Content}); req.Logprobs {
+				res.Logprobs = []api.Logprob{{TokenLogprob: sure, TopLogprobs: []api.TokenLogprob{sure, {Token: "?", Logprob: -1000}}}}
+			}
 			res.PromptEvalCount, res.EvalCount = len(tokenize.Words(last)), len(tokenize.Words(res.Message.Content))
 		} else {
 			res.DoneReason = "load"
