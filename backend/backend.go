@@ -97,6 +97,10 @@ type Info struct {
 	Context int    `json:"context"` // tokens that one call may use, prompt and reply together
 	Slots   int    `json:"slots"`   // calls that the model usefully serves at once
 	Ops     Ops    `json:"ops"`
+
+	// Labels name the numbers of Rerank in their order, separated by commas; "" if the model does not say.
+	// It is one string so that an Info can be compared.
+	Labels string `json:"labels,omitempty"`
 }
 
 // A Role says who speaks a message.

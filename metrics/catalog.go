@@ -15,7 +15,7 @@ func All() []Metric {
 	list := slices.Concat(
 		paperMetrics(), ragasMetrics(), claimsMetrics(), unitxtMetrics(),
 		logitMetrics(), gradeMetrics(), criteriaMetrics(), safetyMetrics(), agentMetrics(),
-		likelihoodMetrics(), embeddingMetrics(), lexicalMetrics(), retrievalMetrics(), formMetrics(),
+		likelihoodMetrics(), embeddingMetrics(), lexicalMetrics(), encoderMetrics(), retrievalMetrics(), formMetrics(),
 	)
 	slices.SortFunc(list, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
 	return list
@@ -156,9 +156,9 @@ func letters(name string) []string {
 }
 
 // Check reports, before the first sample, why ms cannot run: a model that is missing or lacks an
-// ability, or a column that no sample fills. judge and embedder describe the models given, nil for none;
+// ability, or a column that no sample fills. judge, embedder and encoder describe the models given, nil for none;
 // fields are those that the dataset fills in some row. The error says what to do, a line per metric.
-func Check(ms []Metric, judge, embedder *backend.Info, fields Field) error {
+func Check(ms []Metric, judge, embedder, encoder *backend.Info, fields Field) error {
 	var errs []error
 	for _, m := range ms {
 		if missing := m.Needs &^ fields; missing != 0 {
@@ -170,8 +170,22 @@ func Check(ms []Metric, judge, embedder *backend.Info, fields Field) error {
 		if err := checkModel(m.Name, "an embedding model", m.EmbedOps, embedder); err != nil {
 			errs = append(errs, err)
 		}
+		if err := checkEncoder(m, encoder); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkEncoder is checkModel for the encoder, which must have the number that the metric reads.
+func checkEncoder(m Metric, encoder *backend.Info) error {
+	if err := checkModel(m.Name, "an encoder", m.EncoderOps, encoder); err != nil || m.EncoderOps == 0 {
+		return err
+	}
+	if _, err := encoderOutput(*encoder, m.Output); err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return nil
 }
 
 func checkModel(metric, kind string, want backend.Ops, info *backend.Info) error {

@@ -105,7 +105,7 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Check(ms, judge, embedder, fields)
+		err = Check(ms, judge, embedder, nil, fields)
 		if want == nil && err != nil {
 			t.Errorf("Check(%s): %v", names, err)
 		}

@@ -423,7 +423,7 @@ func TestEmbeddingFaults(t *testing.T) {
 	if got := embedded(t, "answer_similarity/bertscore_f1", &faulty{spoil: none}, sample); got.Kind != NotApplicable {
 		t.Errorf("texts without tokens: %+v", got)
 	}
-	if err := Check(embeddingMetrics(), nil, &backend.Info{Ops: backend.CanEmbed, Model: "m", Engine: "e"}, Question|Answer|Contexts|References); err == nil ||
+	if err := Check(embeddingMetrics(), nil, &backend.Info{Ops: backend.CanEmbed, Model: "m", Engine: "e"}, nil, Question|Answer|Contexts|References); err == nil ||
 		!strings.Contains(err.Error(), "answer_similarity/bertscore_f1 needs an embedding model that can embed tokens") {
 		t.Errorf("Check: %v", err)
 	}

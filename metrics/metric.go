@@ -26,7 +26,11 @@ type Metric struct {
 	Needs    Field       // the columns that a sample must fill
 	JudgeOps backend.Ops // what it asks of the judge; 0: it asks nothing
 	EmbedOps backend.Ops // what it asks of the embedding model; 0: it asks nothing
-	Prompts  []string    // the prompts it uses, by name: see [Prompts]
+
+	EncoderOps backend.Ops // what it asks of the encoder; 0: it asks nothing
+	Output     string      // the label of the encoder's number that it reads
+
+	Prompts []string // the prompts it uses, by name: see [Prompts]
 
 	// At returns the metric with what stands after an @ in its name, which it reads: retrieval/ndcg@7 looks
 	// at seven passages. nil: nothing may stand there.

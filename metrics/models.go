@@ -14,6 +14,7 @@ import (
 type Models struct {
 	Judge    backend.Backend // generates and scores; nil if no metric needs one
 	Embedder backend.Backend // embeds; nil if no metric needs one
+	Encoder  backend.Backend // judges pairs of texts; nil if no metric needs one
 	Prompts  Prompts         // the texts to ask with
 	Seed     uint64          // of everything that is drawn at random, beside each prompt's own
 

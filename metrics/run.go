@@ -55,6 +55,9 @@ func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m 
 	if m.Embedder != nil {
 		r.models.Embedder = &lingering{m.Embedder, o.Grace}
 	}
+	if m.Encoder != nil {
+		r.models.Encoder = &lingering{m.Encoder, o.Grace}
+	}
 	r.work.Go(func() {
 		defer close(rows)
 		r.take(ctx, samples)
@@ -76,7 +79,7 @@ func openSamples(o Options, m Models) int {
 		return o.Window
 	}
 	slots := 0
-	for _, b := range []backend.Backend{m.Judge, m.Embedder} {
+	for _, b := range []backend.Backend{m.Judge, m.Embedder, m.Encoder} {
 		if b != nil {
 			slots = max(slots, b.Info().Slots)
 		}

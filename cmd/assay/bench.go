@@ -305,7 +305,7 @@ func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (
 	meter := newMeter(s, r.Rows*len(ms), 0)
 	defer meter.stop()
 	start := time.Now()
-	err = metrics.Run(ctx, data.Samples(ctx), ms, metrics.Models{Judge: st.judge, Embedder: st.embed},
+	err = metrics.Run(ctx, data.Samples(ctx), ms, metrics.Models{Judge: st.judge, Embedder: st.embed, Encoder: st.encoder},
 		metrics.Options{Ready: func(metrics.Result) { meter.result() }},
 		func(result metrics.Result) error {
 			if result.Score == nil && result.Kind != metrics.NotApplicable {

@@ -36,6 +36,7 @@ type metricRow struct {
 	Needs         []string `json:"needs"`
 	Judge         string   `json:"judge,omitempty"` // the abilities it asks of the judge
 	Embedder      string   `json:"embedder,omitempty"`
+	Encoder       string   `json:"encoder,omitempty"`
 	Calls         string   `json:"calls"`
 	Prompts       []string `json:"prompts,omitempty"`
 }
@@ -162,6 +163,9 @@ func row(m metrics.Metric) metricRow {
 	if m.EmbedOps != 0 {
 		r.Embedder = m.EmbedOps.String()
 	}
+	if m.EncoderOps != 0 {
+		r.Encoder = m.EncoderOps.String()
+	}
 	return r
 }
 
@@ -182,6 +186,9 @@ func modelsOf(m metrics.Metric) string {
 	if m.EmbedOps != 0 {
 		list = append(list, "embeddings")
 	}
+	if m.EncoderOps != 0 {
+		list = append(list, "encoder")
+	}
 	return cmp.Or(strings.Join(list, ", "), "-")
 }
 
@@ -193,6 +200,9 @@ func abilities(m metrics.Metric) string {
 	}
 	if m.EmbedOps != 0 {
 		list = append(list, fmt.Sprintf("an embedding model that can %v", m.EmbedOps))
+	}
+	if m.EncoderOps != 0 {
+		list = append(list, fmt.Sprintf("an encoder that can %v", m.EncoderOps))
 	}
 	return cmp.Or(strings.Join(list, ", "), "none")
 }

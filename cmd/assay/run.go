@@ -99,7 +99,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer st.close()
-	if err := metrics.Check(plan.metrics, info(st.judge), info(st.embed), plan.fields()); err != nil {
+	if err := metrics.Check(plan.metrics, info(st.judge), info(st.embed), info(st.encoder), plan.fields()); err != nil {
 		return usageError{err}
 	}
 	m := o.manifest(plan, st)
@@ -259,6 +259,7 @@ func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 			Qrels: sum.Qrels, Complete: o.complete},
 		Judge:    model(st.judge),
 		Embedder: model(st.embed),
+		Encoder:  model(st.encoder),
 		Criteria: p.criteria,
 		Seed:     o.seed,
 	}
@@ -339,7 +340,7 @@ func (o *runOptions) score(ctx context.Context, s *std, p *plan, st *stack, w *r
 	defer stop()
 
 	options := metrics.Options{Grace: grace, Ready: func(metrics.Result) { meter.result() }}
-	models := metrics.Models{Judge: st.judge, Embedder: st.embed, Prompts: p.prompts, Seed: o.seed}
+	models := metrics.Models{Judge: st.judge, Embedder: st.embed, Encoder: st.encoder, Prompts: p.prompts, Seed: o.seed}
 	return metrics.Run(ctx, o.samples(ctx, p, w.Kept()), p.metrics, models, options, w.Write)
 }
 
@@ -427,6 +428,7 @@ func needsOf(ms []metrics.Metric) needs {
 	for _, m := range ms {
 		n.judge |= m.JudgeOps
 		n.embed |= m.EmbedOps
+		n.encode |= m.EncoderOps
 	}
 	return n
 }

@@ -21,6 +21,7 @@ type stackOptions struct {
 	address string
 	judge   string
 	embed   string
+	encoder string
 	cache   string
 	context int
 	slots   int
@@ -32,6 +33,7 @@ func (o *stackOptions) add(f *pflag.FlagSet) {
 	f.StringVarP(&o.backend, "backend", "b", "llama", "the `ENGINE` that runs the models: llama (in this process), ollama or gollama (a build of its own)")
 	f.StringVar(&o.judge, "model", "", "the judge: a name from assay models, or a GGUF file; with ollama, its name there")
 	f.StringVar(&o.embed, "embed-model", "", "the embedding model, likewise")
+	f.StringVar(&o.encoder, "encoder-model", "", "the encoder judge, or a reranker, likewise; of the llama engine only")
 	f.StringVar(&o.address, "address", "", "the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
 	f.StringVar(&o.cache, "cache", "use", "answers from earlier runs: use, refresh (ask anew), verify (ask anew and compare) or off")
 	f.IntVar(&o.context, "context", 0, "`TOKENS` of prompt and reply together (default what the model was trained for, at most 4096)")
@@ -42,14 +44,15 @@ func (o *stackOptions) add(f *pflag.FlagSet) {
 // A stack is the models of a run with their decorators: cache over scheduler over engine.
 type stack struct {
 	judge, embed backend.Backend    // nil where the run needs none
-	models       []*cache.Backend   // those two
+	encoder      backend.Backend    // likewise
+	models       []*cache.Backend   // all of those
 	store        *cache.Store       // nil without a cache
 	work         func() llama.Stats // what the judge did; nil if its engine does not tell
 	drifts       atomic.Int64
 }
 
 // needs says which models a run needs.
-type needs struct{ judge, embed backend.Ops }
+type needs struct{ judge, embed, encode backend.Ops }
 
 // openStack opens the models. Where the user named none and just one fits, that one is taken.
 func openStack(ctx context.Context, s *std, o *stackOptions, need needs) (_ *stack, err error) {
@@ -76,6 +79,11 @@ func openStack(ctx context.Context, s *std, o *stackOptions, need needs) (_ *sta
 	if need.embed != 0 {
 		if st.embed, err = st.open(ctx, s, o, wanted{"embeddings", o.embed, need.embed}, mode); err != nil {
 			return nil, fmt.Errorf("embedding model: %w", err)
+		}
+	}
+	if need.encode != 0 {
+		if st.encoder, err = st.open(ctx, s, o, wanted{"encoder", o.encoder, need.encode}, mode); err != nil {
+			return nil, fmt.Errorf("encoder judge: %w", err)
 		}
 	}
 	return st, nil

@@ -54,6 +54,8 @@ func findModel(home, ref string, need backend.Ops) (*models.Model, error) {
 	kind := "judge"
 	if embeds(need) {
 		kind = "embedding"
+	} else if need.Has(backend.CanRerank) {
+		kind = "encoder"
 	}
 	var fit []models.Model
 	for _, m := range list {
@@ -70,7 +72,7 @@ func findModel(home, ref string, need backend.Ops) (*models.Model, error) {
 	for _, m := range slices.DeleteFunc(fit, tuned) {
 		names = append(names, m.Name)
 	}
-	flag := map[string]string{"judge": "--model", "embedding": "--embed-model"}[kind]
+	flag := map[string]string{"judge": "--model", "embedding": "--embed-model", "encoder": "--encoder-model"}[kind]
 	switch len(names) {
 	case 0:
 		return nil, withHint(fmt.Errorf("no %s model is installed", kind), "make demo fetches one, assay models import adds one, %s names a file", flag)

@@ -14,6 +14,8 @@ func openOllama(ctx context.Context, s *std, o *stackOptions, want wanted) (back
 		flag := "--model"
 		if embeds(want.ops) {
 			flag = "--embed-model"
+		} else if want.role == "encoder" {
+			flag = "--encoder-model"
 		}
 		return nil, usageError{withHint(fmt.Errorf("%s is missing", flag), "ollama list shows the models that the server has")}
 	}

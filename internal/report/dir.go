@@ -39,6 +39,7 @@ type Config struct {
 	Metrics  []Metric `json:"metrics"`
 	Judge    *Model   `json:"judge,omitempty"`
 	Embedder *Model   `json:"embedder,omitempty"`
+	Encoder  *Model   `json:"encoder,omitempty"`
 	Prompts  []Prompt `json:"prompts,omitempty"`
 	Criteria string   `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
 	Seed     uint64   `json:"seed"`
@@ -116,6 +117,7 @@ func (c Config) differs(d Config) string {
 		{"metrics", c.Metrics, d.Metrics},
 		{"judge", c.Judge, d.Judge},
 		{"embedding model", c.Embedder, d.Embedder},
+		{"encoder", c.Encoder, d.Encoder},
 		{"prompts", c.Prompts, d.Prompts},
 		{"seed", c.Seed, d.Seed},
 	} {

@@ -169,6 +169,7 @@ func (r *Report) facts() []factView {
 	}
 	model("judge", c.Judge)
 	model("embeddings", c.Embedder)
+	model("encoder", c.Encoder)
 	for _, p := range c.Prompts {
 		facts = append(facts, factView{"prompt", p.Name + " " + p.Version})
 	}

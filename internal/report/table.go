@@ -108,6 +108,9 @@ func (r *Report) title() string {
 	if c.Embedder != nil {
 		s += ", embeddings " + c.Embedder.Name
 	}
+	if c.Encoder != nil {
+		s += ", encoder " + c.Encoder.Name
+	}
 	return s
 }
 

@@ -1,0 +1,260 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// encoderMetrics are judgements of an encoder: a small model that reads two texts together, in one pass, and
+// gives a number for each thing that it was trained to judge. Its labels say which number is which.
+//
+// scripts/train-judge/pairs.py puts its pairs in the same form.
+func encoderMetrics() []Metric {
+	list := []Metric{
+		{
+			Name:    "context_relevance/encoder",
+			Doc:     "how likely the encoder finds it that a context helps to answer, on average",
+			Formula: "mean over contexts of the maximum over a context's windows of P(relevant | question, window)",
+			Calls:   "1 pair to the encoder for each window of about 128 words of each context",
+			Needs:   Question | Contexts,
+			Output:  "context_relevance",
+			Score:   scoreContextEncoder,
+		},
+		{
+			Name:    "faithfulness/encoder",
+			Doc:     "how likely the encoder finds it that the contexts say what the answer's sentences say, on average",
+			Formula: "mean over the answer's sentences of the maximum over windows of the contexts of P(supported | sentence, window)",
+			Calls:   "1 pair to the encoder for each sentence of the answer with each window of about 128 words of the contexts",
+			Needs:   Answer | Contexts,
+			Output:  "faithfulness",
+			Score:   scoreFaithfulnessEncoder,
+		},
+		{
+			Name:    "answer_relevance/encoder",
+			Doc:     "how likely the encoder finds it that the answer answers the question",
+			Formula: "maximum over the answer's windows of P(answers | question, window)",
+			Calls:   "1 pair to the encoder for each window of about 128 words of the answer",
+			Needs:   Question | Answer,
+			Output:  "answer_relevance",
+			Score:   scoreAnswerEncoder,
+		},
+		{
+			Name:    "answer_correctness/encoder",
+			Doc:     "how likely the encoder finds it that the answer says what the best reference says",
+			Formula: "maximum over references and the answer's windows of P(same | question and reference, window)",
+			Calls:   "1 pair to the encoder for each reference with each window of about 128 words of the answer",
+			Needs:   Question | Answer | References,
+			Output:  "answer_correctness",
+			Score:   scoreCorrectnessEncoder,
+		},
+	}
+	for i := range list {
+		list[i].Source = "cross-encoders (Nogueira and Cho 2019, arXiv 1901.04085) as judges (ARES, Saad-Falcon et al. 2024, arXiv 2311.09476)"
+		list[i].Max = 1
+		list[i].EncoderOps = backend.CanRerank
+	}
+	return list
+}
+
+// Judges reports whether a model with these labels is an encoder that metrics read: whether one of its labels is
+// theirs.
+func Judges(labels []string) bool {
+	return slices.ContainsFunc(encoderMetrics(), func(m Metric) bool { return slices.Contains(labels, m.Output) })
+}
+
+// encoderOutput returns which of a model's numbers has a label. The one number of a model without labels, a
+// reranker, is the relevance of a text to a query.
+func encoderOutput(info backend.Info, label string) (int, error) {
+	if info.Labels == "" && label == "context_relevance" {
+		return 0, nil
+	}
+	if i := slices.Index(strings.Split(info.Labels, ","), label); i >= 0 {
+		return i, nil
+	}
+	if info.Labels == "" {
+		return 0, fmt.Errorf("%s on %s does not say what its number means, so it is taken for relevance: "+
+			"name an encoder with an output %s", info.Model, info.Engine, label)
+	}
+	return 0, fmt.Errorf("%s on %s has the outputs %s and no %s: name another encoder", info.Model, info.Engine, info.Labels, label)
+}
+
+func scoreContextEncoder(ctx context.Context, m Models, s *Sample) (Score, error) {
+	contexts := saying(s.Contexts)
+	if len(contexts.texts) == 0 {
+		return Score{}, fmt.Errorf("%w: no context has a word", ErrNotApplicable)
+	}
+	var score Score
+	for i, text := range contexts.texts {
+		best, windows, err := encodeWindows(ctx, m, "context_relevance", []string{s.Question}, []string{text})
+		if err != nil {
+			return Score{}, err
+		}
+		score.Value += best[0].chance
+		score.Because = append(score.Because, Finding{Kind: "passage", Text: best[0].text, Value: &best[0].chance,
+			Where: fmt.Sprintf("context %d", contexts.places[i]) + best[0].where(", ", windows)})
+	}
+	score.Value = clipped(score.Value/float64(len(contexts.texts)), 0, 1)
+	return score, nil
+}
+
+func scoreFaithfulnessEncoder(ctx context.Context, m Models, s *Sample) (Score, error) {
+	contexts := saying(s.Contexts)
+	sentences, err := shortSentences(s.Answer)
+	if err != nil {
+		return Score{}, err
+	}
+	if len(sentences) == 0 || len(contexts.texts) == 0 {
+		return Score{}, fmt.Errorf("%w: the answer or the contexts hold no sentence", ErrNotApplicable)
+	}
+	best, windows, err := encodeWindows(ctx, m, "faithfulness", sentences, contexts.texts)
+	if err != nil {
+		return Score{}, err
+	}
+	var score Score
+	for i, sentence := range sentences {
+		score.Value += best[i].chance
+		score.Because = append(score.Because,
+			Finding{Kind: "sentence", Text: sentence, Value: &best[i].chance, Where: best[i].where("", windows)})
+	}
+	score.Value = clipped(score.Value/float64(len(sentences)), 0, 1)
+	return score, nil
+}
+
+func scoreAnswerEncoder(ctx context.Context, m Models, s *Sample) (Score, error) {
+	best, windows, err := encodeWindows(ctx, m, "answer_relevance", []string{s.Question}, []string{s.Answer})
+	if err != nil {
+		return Score{}, err
+	}
+	return Score{best[0].chance, []Finding{
+		{Kind: "passage", Text: best[0].text, Value: &best[0].chance, Where: best[0].where("", windows)}}}, nil
+}
+
+func scoreCorrectnessEncoder(ctx context.Context, m Models, s *Sample) (Score, error) {
+	references := saying(s.References)
+	if len(references.texts) == 0 {
+		return Score{}, fmt.Errorf("%w: no reference has a word", ErrNotApplicable)
+	}
+	queries := make([]string, len(references.texts))
+	for i, text := range references.texts {
+		queries[i] = s.Question + " | " + text
+	}
+	best, windows, err := encodeWindows(ctx, m, "answer_correctness", queries, []string{s.Answer})
+	if err != nil {
+		return Score{}, err
+	}
+	var score Score
+	for i, text := range references.texts {
+		score.Value = max(score.Value, best[i].chance)
+		score.Because = append(score.Because, Finding{Kind: "reference", Text: text, Value: &best[i].chance,
+			Where: best[i].where("", windows)})
+	}
+	return score, nil
+}
+
+// encoderWords is the most words of a text that the encoder is shown at once: about as much as it was trained
+// on, and much less than fits. Models of this kind get worse with length well before they refuse.
+const encoderWords = 128
+
+// A windowChance is the window of a text for which the encoder gave the highest probability.
+type windowChance struct {
+	chance float64
+	text   string
+	window int // from 1
+}
+
+// where says which of several windows it is, after a comma or the like; "" for the only one.
+func (w windowChance) where(before string, windows int) string {
+	if windows < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%swindow %d of %d", before, w.window, windows)
+}
+
+// encodeWindows returns, for each query, the highest probability that the encoder gives to it with a window of
+// the texts, one of which at least is not blank, and the number of windows. Neighbouring ones overlap.
+func encodeWindows(ctx context.Context, m Models, label string, queries, texts []string) ([]windowChance, int, error) {
+	best := make([]windowChance, len(queries))
+	window := 1
+	windows, err := newPassage(texts).inWindows(true, func(text string) error {
+		if err := withinWords(text, encoderWords); err != nil {
+			return err
+		}
+		pairs := make([]backend.Pair, len(queries))
+		for i, q := range queries {
+			pairs[i] = backend.Pair{Query: q, Text: text}
+		}
+		chances, err := encode(ctx, m, label, pairs)
+		if err != nil {
+			return err
+		}
+		for i, c := range chances {
+			if window == 1 || c > best[i].chance {
+				best[i] = windowChance{c, text, window}
+			}
+		}
+		window++
+		return nil
+	})
+	return best, windows, err
+}
+
+// withinWords refuses a text of too many words as an engine does one of too many tokens, so that it is split.
+func withinWords(text string, most int) error {
+	if n := len(tokenize.Words(text)); n > most {
+		return &backend.TooLongError{Tokens: n, Limit: most}
+	}
+	return nil
+}
+
+// shortSentences returns a text's sentences that have a word, those that are far too long in parts.
+func shortSentences(text string) ([]string, error) {
+	var list []string
+	for _, sentence := range numberedSentences([]string{text}).texts {
+		_, err := newPassage([]string{sentence}).inWindows(false, func(part string) error {
+			if err := withinWords(part, encoderWords/2); err != nil {
+				return err
+			}
+			list = append(list, part)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// encode returns how likely the encoder finds each pair, by the number with this label, and notes the keys.
+func encode(ctx context.Context, m Models, label string, pairs []backend.Pair) ([]float64, error) {
+	info := m.Encoder.Info()
+	output, err := encoderOutput(info, label)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := m.Encoder.Rerank(ctx, pairs)
+	if err != nil {
+		return nil, fmt.Errorf("encoder: %w", err)
+	}
+	if len(answer) != len(pairs) {
+		return nil, fmt.Errorf("encoder: %d answers for %d pairs", len(answer), len(pairs))
+	}
+	chances := make([]float64, len(pairs))
+	for i, numbers := range answer {
+		m.calls.add(backend.RerankKey(info, pairs[i]), 0, 0)
+		if want := strings.Count(info.Labels, ",") + 1; len(numbers) != want {
+			return nil, fmt.Errorf("encoder: %d numbers where its labels make it %d", len(numbers), want)
+		}
+		x := float64(numbers[output])
+		if math.IsNaN(x) {
+			return nil, fmt.Errorf("encoder: its number for %q is not one", bounded(pairs[i].Text))
+		}
+		chances[i] = 1 / (1 + math.Exp(-x))
+	}
+	return chances, nil
+}
