@@ -1,0 +1,100 @@
+"""Writes a judge as a GGUF file, the way llama.cpp lays out BERT with a classification head."""
+
+import os
+import struct
+
+import numpy
+
+from bert import names
+
+F32, F16, Q8_0 = 0, 1, 8
+ALIGN = 32
+
+
+def write(path, judge, wordpiece, kind=Q8_0, **about):
+    """Matrices are of this kind. What is added to them, and the small matrices at both ends, has 32 bits."""
+    fields = header(judge, wordpiece, about)
+    state, tensors = judge.state_dict(), []
+    for own, _, name in names(len(judge.layers)):
+        values = state[own].numpy().astype("float32")
+        whole = values.ndim == 1 or name in ("token_types.weight", "position_embd.weight", "cls.weight", "cls.output.weight")
+        tensors.append((name, values.shape, F32 if whole else kind, store(values, F32 if whole else kind)))
+    with open(path + ".part", "wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(fields)))
+        for key, value in fields.items():
+            file.write(text(key) + tagged(value))
+        offset = 0
+        for name, shape, k, data in tensors:
+            file.write(text(name) + struct.pack("<I", len(shape)) + struct.pack(f"<{len(shape)}Q", *reversed(shape)))
+            file.write(struct.pack("<IQ", k, offset))
+            offset += len(data) + -len(data) % ALIGN
+        file.write(b"\0" * (-file.tell() % ALIGN))
+        for _, _, _, data in tensors:
+            file.write(data + b"\0" * (-len(data) % ALIGN))
+    os.replace(path + ".part", path)
+
+
+def store(values, kind):
+    if kind == F32:
+        return values.tobytes()
+    if kind == F16:
+        return values.astype("<f2").tobytes()
+    blocks = values.reshape(-1, 32)  # each with a scale of 16 bits, so that its largest value is 127
+    scale = (abs(blocks).max(1, keepdims=True) / 127)
+    steps = numpy.divide(blocks, scale, out=numpy.zeros_like(blocks), where=scale > 0)
+    steps = numpy.where(steps < 0, numpy.ceil(steps - 0.5), numpy.floor(steps + 0.5))  # halves away from zero, as ggml does
+    return numpy.concatenate([scale.astype("<f2").view("i1"), steps.astype("i1")], 1).tobytes()
+
+
+def header(judge, wordpiece, about):
+    c = judge.config
+    tokens = sorted(wordpiece.vocab, key=wordpiece.vocab.get)
+    control = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    spelt = lambda t: t if t in control else t[2:] if t.startswith("##") else "\u2581" + t
+    return {
+        "general.architecture": "bert",
+        "general.quantization_version": 2,
+        **{f"general.{key}": value for key, value in about.items()},
+        "bert.block_count": c["num_hidden_layers"],
+        "bert.context_length": c["max_position_embeddings"],
+        "bert.embedding_length": c["hidden_size"],
+        "bert.feed_forward_length": c["intermediate_size"],
+        "bert.attention.head_count": c["num_attention_heads"],
+        "bert.attention.layer_norm_epsilon": float(c["layer_norm_eps"]),
+        "bert.attention.causal": False,
+        "bert.pooling_type": 4,  # by the classification head
+        "bert.classifier.output_labels": judge.labels,
+        "tokenizer.ggml.model": "bert",
+        "tokenizer.ggml.token_type_count": c["type_vocab_size"],
+        "tokenizer.ggml.tokens": [spelt(t) for t in tokens],
+        "tokenizer.ggml.token_type": [3 if t in control else 1 for t in tokens],
+        "tokenizer.ggml.bos_token_id": wordpiece.cls,
+        "tokenizer.ggml.cls_token_id": wordpiece.cls,
+        "tokenizer.ggml.eos_token_id": wordpiece.sep,
+        "tokenizer.ggml.seperator_token_id": wordpiece.sep,  # llama.cpp spells it so
+        "tokenizer.ggml.unknown_token_id": wordpiece.unk,
+        "tokenizer.ggml.padding_token_id": wordpiece.pad,
+        # A pair is [CLS] query [SEP] text [SEP].
+        "tokenizer.ggml.add_eos_token": True,
+        "tokenizer.ggml.add_sep_token": False,
+    }
+
+
+def text(s):
+    data = s.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def tagged(value):
+    """A field's value, after the number of its type."""
+    if isinstance(value, bool):
+        return struct.pack("<I?", 7, value)
+    if isinstance(value, int):
+        return struct.pack("<II", 4, value)
+    if isinstance(value, float):
+        return struct.pack("<If", 6, value)
+    if isinstance(value, str):
+        return struct.pack("<I", 8) + text(value)
+    if isinstance(value[0], str):
+        return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value))
+    return struct.pack("<IIQ", 9, 5, len(value)) + struct.pack(f"<{len(value)}i", *value)
