@@ -42,6 +42,7 @@ type Config struct {
 	Encoder  *Model   `json:"encoder,omitempty"`
 	Prompts  []Prompt `json:"prompts,omitempty"`
 	Criteria string   `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
+	Judges   string   `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
 	Seed     uint64   `json:"seed"`
 }
 
@@ -114,6 +115,7 @@ func (c Config) differs(d Config) string {
 	}{
 		{"dataset", c.Dataset, d.Dataset},
 		{"criteria", c.Criteria, d.Criteria},
+		{"trained judges", c.Judges, d.Judges},
 		{"metrics", c.Metrics, d.Metrics},
 		{"judge", c.Judge, d.Judge},
 		{"embedding model", c.Embedder, d.Embedder},

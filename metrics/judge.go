@@ -1,0 +1,160 @@
+package metrics
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// mostJudge bounds a judge's file.
+const mostJudge = 16 << 20
+
+// LoadJudge reads a judge from the text of its file.
+func LoadJudge(text []byte) (*TrainedJudge, error) {
+	if len(text) > mostJudge {
+		return nil, fmt.Errorf("it is longer than %d MB", mostJudge>>20)
+	}
+	var j TrainedJudge
+	if err := json.Unmarshal(text, &j); err != nil {
+		return nil, err
+	}
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	if _, err := j.AsMetric(); err != nil {
+		return nil, err
+	}
+	return &j, nil
+}
+
+// AsMetric returns the judge as a metric. Its values are in the labels' units: probabilities where those were true
+// and false. It asks for the metrics that it looks at, whose answers it shares with them where they are
+// asked for, too.
+func (j *TrainedJudge) AsMetric() (Metric, error) {
+	dimension, method, _ := strings.Cut(j.Metric, "/")
+	if method != "judge" || dimension == "" || strings.Trim(dimension, "abcdefghijklmnopqrstuvwxyz_") != "" {
+		return Metric{}, fmt.Errorf("it is a judge of %q, which is no DIMENSION/judge", bounded(j.Metric))
+	}
+	var names []string
+	for _, f := range j.Features {
+		names = append(names, f.Metric)
+	}
+	features, err := Select(names)
+	if err != nil {
+		return Metric{}, fmt.Errorf("its features: %w", err)
+	}
+	m := Metric{
+		Name:    j.Metric,
+		Doc:     fmt.Sprintf("%s as people would label it, by a judge trained on labels", j.Label.Field),
+		Source:  "trained by assay judge train, after the judges of ARES (Saad-Falcon et al. 2024, arXiv 2311.09476)",
+		Formula: fmt.Sprintf("a model over %s, fitted to people's labels", strings.Join(names, ", ")),
+		Calls:   "those of the metrics that it looks at",
+		Min:     j.Label.Min,
+		Max:     j.Label.Max,
+	}
+	for i, f := range features {
+		m.JudgeOps |= f.JudgeOps
+		m.EmbedOps |= f.EmbedOps
+		if !j.Features[i].Optional {
+			m.Needs |= f.Needs
+		}
+		for _, name := range f.Prompts {
+			if !slices.Contains(m.Prompts, name) {
+				m.Prompts = append(m.Prompts, name)
+			}
+		}
+	}
+	m.Score = func(ctx context.Context, models Models, s *Sample) (Score, error) {
+		values, err := j.look(ctx, models, s, features)
+		if err != nil {
+			return Score{}, err
+		}
+		return Score{Value: j.Predict(values), Because: j.because(values)}, nil
+	}
+	return m, nil
+}
+
+// look computes the features of a sample, NaN where one does not apply.
+func (j *TrainedJudge) look(ctx context.Context, m Models, s *Sample, features []Metric) ([]float64, error) {
+	values := make([]float64, len(features))
+	found := false
+	for i := range features {
+		score, err := features[i].try(ctx, m, s)
+		switch {
+		case err == nil:
+			values[i], found = score.Value, true
+		case errors.Is(err, ErrNotApplicable) && j.Features[i].Optional:
+			values[i] = math.NaN()
+		case errors.Is(err, ErrNotApplicable):
+			return nil, fmt.Errorf("%s, without which the judge never saw a row: %w", features[i].Name, err)
+		default:
+			return nil, fmt.Errorf("%s: %w", features[i].Name, err)
+		}
+	}
+	if !found {
+		return nil, fmt.Errorf("%w: none of the judge's features applies", ErrNotApplicable)
+	}
+	return values, nil
+}
+
+// because lists what moved the prediction, the strongest first.
+func (j *TrainedJudge) because(values []float64) []Finding {
+	base, parts := j.Explain(values)
+	total := base
+	var list []Finding
+	for i, f := range j.Features {
+		total += parts[i]
+		text := f.Metric + " does not apply"
+		if v := values[i]; !math.IsNaN(v) {
+			text = fmt.Sprintf("%s is %.4g, %s", f.Metric, v, f.place(v))
+		}
+		list = append(list, Finding{Kind: "feature", Text: text, Value: &parts[i]})
+	}
+	slices.SortStableFunc(list, func(a, b Finding) int { return cmp.Compare(math.Abs(*b.Value), math.Abs(*a.Value)) })
+	note := fmt.Sprintf("log odds %.3f: %.3f before anything is looked at, and what each metric adds", total, base)
+	return append([]Finding{{Kind: "note", Text: note}}, list...)
+}
+
+// place says where a value lies among those of training.
+func (f *JudgeFeature) place(v float64) string {
+	switch d := (v - f.Mean) / f.Deviation; {
+	case v < f.Least || v > f.Most:
+		return fmt.Sprintf("which is beyond the judge's training, %.4g to %.4g", f.Least, f.Most)
+	case math.Abs(d) < 0.05:
+		return "as in the judge's training"
+	default:
+		side := "above"
+		if d < 0 {
+			side = "below"
+		}
+		return fmt.Sprintf("%.1f deviations %s its mean in the judge's training", math.Abs(d), side)
+	}
+}
+
+// CheckModels returns an error if the models or prompts are not those that the judge's features asked when it
+// was trained: their values mean something else then. The infos are nil for models that there are not.
+func (j *TrainedJudge) CheckModels(judge, embedder *backend.Info, prompts Prompts) error {
+	for _, c := range []struct {
+		role string
+		want *JudgeModel
+		have *backend.Info
+	}{{"judge", j.Judge, judge}, {"embedding model", j.Embedder, embedder}} {
+		if c.want != nil && c.have != nil && c.have.Digest != c.want.Digest {
+			return fmt.Errorf("%s was trained with the %s %s (%.19s), and %s (%.19s) is another: name that one, or train again",
+				j.Metric, c.role, c.want.Name, c.want.Digest, c.have.Model, c.have.Digest)
+		}
+	}
+	for _, p := range j.Prompts {
+		if now, ok := prompts.Lookup(p.Name); !ok || now.Digest != p.Digest {
+			return fmt.Errorf("%s was trained with another text of the prompt %s: train again, or leave that text as it was", j.Metric, p.Name)
+		}
+	}
+	return nil
+}
