@@ -23,6 +23,7 @@ func TestImports(t *testing.T) {
 		"backend/ollama":      {"backend", "tokenize", "models"},
 		"metrics":             {"backend", "tokenize", "internal/stats"},
 		"internal/dataset":    {"backend", "metrics"},
+		"internal/judge":      {"metrics", "internal/stats"},
 		"internal/report":     {"metrics", "internal/stats"},
 		"cmd/assay":           nil, // anything
 	}

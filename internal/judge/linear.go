@@ -1,0 +1,149 @@
+package judge
+
+import (
+	"math"
+
+	"github.com/assay-eval/assay/metrics"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Logistic regression with a quadratic penalty (le Cessie and van Houwelingen 1992, Applied Statistics 41). Labels may
+// be shares: then it is fractional regression (Papke and Wooldridge 1996, Journal of Applied Econometrics
+// 11). Columns are standardised, so that one penalty holds for all. Each column that lacks rows has a second
+// one, which says where.
+
+// A design is a table made ready for regression.
+type design struct {
+	features []metrics.JudgeFeature
+	columns  int // two for each feature: its value and its absence
+	x        [][]float64
+	labels   []float64
+}
+
+func newDesign(t *Table) *design {
+	d := &design{features: t.features(), labels: t.Labels}
+	d.columns = 2 * len(d.features)
+	for _, row := range t.Rows {
+		x := make([]float64, d.columns)
+		for k, v := range row {
+			f := &d.features[k]
+			switch {
+			case math.IsNaN(v):
+				x[len(row)+k] = 1
+			case f.Deviation > 0:
+				x[k] = (v - f.Mean) / f.Deviation
+			}
+		}
+		d.x = append(d.x, x)
+	}
+	return d
+}
+
+// fit minimises the summed log loss plus half the penalty times the sum of the squared weights, by Newton's method from
+// start, and returns the weights with the offset as the last, which is free.
+func (d *design) fit(penalty float64, start []float64) []float64 {
+	w := append([]float64(nil), start...)
+	now := d.objective(w, penalty)
+	for range 50 {
+		step, ok := d.newton(w, penalty)
+		if !ok {
+			return w
+		}
+		next := make([]float64, len(w))
+		share, then := 1.0, math.Inf(1)
+		for ; share > 1e-6; share /= 2 {
+			for i := range w {
+				next[i] = w[i] - share*step[i]
+			}
+			if then = d.objective(next, penalty); then <= now {
+				break
+			}
+		}
+		if !(then <= now) {
+			return w
+		}
+		w = next
+		if now-then < 1e-9*float64(len(d.x)) {
+			return w
+		}
+		now = then
+	}
+	return w
+}
+
+// start is where nothing counts.
+func (d *design) start() []float64 {
+	w := make([]float64, d.columns+1)
+	w[d.columns] = prior(d.labels)
+	return w
+}
+
+func (d *design) odds(w, x []float64) float64 {
+	z := w[d.columns]
+	for i, v := range x {
+		z += w[i] * v
+	}
+	return z
+}
+
+func (d *design) objective(w []float64, penalty float64) float64 {
+	sum := 0.0
+	for i, x := range d.x {
+		z := d.odds(w, x)
+		sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - d.labels[i]*z
+	}
+	for _, v := range w[:d.columns] {
+		sum += penalty * v * v / 2
+	}
+	return sum
+}
+
+// newton is the step from w; false if it cannot be computed.
+func (d *design) newton(w []float64, penalty float64) ([]float64, bool) {
+	n := d.columns + 1
+	hessian, slope := make([]float64, n*n), make([]float64, n)
+	row := make([]float64, n)
+	row[d.columns] = 1
+	for i, x := range d.x {
+		copy(row, x)
+		p := logistic(d.odds(w, x))
+		curve, lean := p*(1-p), p-d.labels[i]
+		for a, v := range row {
+			if v == 0 {
+				continue
+			}
+			slope[a] += lean * v
+			into := hessian[a*n : a*n+n]
+			for b := a; b < n; b++ {
+				into[b] += curve * v * row[b]
+			}
+		}
+	}
+	for a := range d.columns {
+		slope[a] += penalty * w[a]
+		hessian[a*n+a] += penalty
+	}
+	hessian[n*n-1] += 1e-9
+	var c mat.Cholesky
+	if !c.Factorize(mat.NewSymDense(n, hessian)) {
+		return nil, false
+	}
+	var step mat.VecDense
+	if err := c.SolveVecTo(&step, mat.NewVecDense(n, slope)); err != nil {
+		return nil, false
+	}
+	return step.RawVector().Data, true
+}
+
+// model writes the weights into a judge.
+func (d *design) model(w []float64) *metrics.TrainedJudge {
+	j := &metrics.TrainedJudge{Format: metrics.JudgeFormat, Label: metrics.JudgeLabel{Max: 1}, Offset: w[d.columns]}
+	for k, f := range d.features {
+		f.Weight, f.Without = w[k], w[len(d.features)+k]
+		if f.Deviation == 0 {
+			f.Deviation, f.Weight = 1, 0
+		}
+		j.Features = append(j.Features, f)
+	}
+	return j
+}

@@ -1,0 +1,125 @@
+// Package judge trains small judges: models that predict people's labels from the values of metrics.
+//
+// [Train] does it in steps:
+//
+//  1. The rows are dealt into parts, those of a group into one part, so that no question is learned from and tested on.
+//  2. For each part a judge is fitted to the other rows. How it is fitted (linear or by trees, how strongly it is
+//     held back, how many trees) is chosen on those rows alone, by dealing them once more.
+//  3. What that judge says of its part is what the figures are computed from: nothing in it has seen those rows.
+//  4. The judge that is kept is fitted to all rows in the same way.
+//
+// The model itself is a [metrics.TrainedJudge], so that what is trained and what scores cannot differ.
+package judge
+
+import (
+	"math"
+
+	"github.com/assay-eval/assay/internal/stats"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// A Table is labelled rows with the values of metrics.
+type Table struct {
+	Features []string    // names of metrics
+	Rows     [][]float64 // the values of each row, NaN where the metric does not apply
+	Labels   []float64   // in [0, 1]: 0 is the lowest label
+	Groups   []string    // "": the row is in none; nil: no row is in one
+}
+
+// only is the table of some of the rows.
+func (t *Table) only(rows []int) *Table {
+	part := &Table{Features: t.Features}
+	for _, i := range rows {
+		part.Rows, part.Labels = append(part.Rows, t.Rows[i]), append(part.Labels, t.Labels[i])
+		if t.Groups != nil {
+			part.Groups = append(part.Groups, t.Groups[i])
+		}
+	}
+	return part
+}
+
+// deal deals the rows into parts and returns the rows of each.
+func (t *Table) deal(parts int, seed uint64) [][]int {
+	list := make([][]int, parts)
+	for i, part := range stats.Folds(len(t.Rows), parts, stats.Options{Seed: seed, Groups: t.Groups}) {
+		list[part] = append(list[part], i)
+	}
+	for len(list) > 0 && len(list[len(list)-1]) == 0 {
+		list = list[:len(list)-1]
+	}
+	return list
+}
+
+// without lists the n rows but those of a part.
+func without(n int, part []int) []int {
+	left := make([]bool, n)
+	for _, i := range part {
+		left[i] = true
+	}
+	var rest []int
+	for i, out := range left {
+		if !out {
+			rest = append(rest, i)
+		}
+	}
+	return rest
+}
+
+// features describes the columns: what stands in the judge's file of them, without weights. A column that does not vary
+// has the deviation 0.
+func (t *Table) features() []metrics.JudgeFeature {
+	list := make([]metrics.JudgeFeature, len(t.Features))
+	for k := range list {
+		f := &list[k]
+		f.Metric = t.Features[k]
+		n, sum := 0.0, 0.0
+		for _, row := range t.Rows {
+			v := row[k]
+			if math.IsNaN(v) {
+				f.Missing++
+				continue
+			}
+			if n == 0 {
+				f.Least, f.Most = v, v
+			}
+			f.Least, f.Most = min(f.Least, v), max(f.Most, v)
+			n++
+			sum += v
+		}
+		f.Optional = f.Missing > 0
+		if n == 0 {
+			continue
+		}
+		f.Mean = sum / n
+		square := 0.0
+		for _, row := range t.Rows {
+			if v := row[k]; !math.IsNaN(v) {
+				square += (v - f.Mean) * (v - f.Mean)
+			}
+		}
+		if f.Most > f.Least {
+			f.Deviation = math.Sqrt(square / n)
+		}
+	}
+	return list
+}
+
+// loss is the mean log loss of log odds. Labels between 0 and 1 are shares.
+func loss(odds, labels []float64) float64 {
+	sum := 0.0
+	for i, z := range odds {
+		sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - labels[i]*z
+	}
+	return sum / float64(len(odds))
+}
+
+func logistic(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+
+// prior is the log odds of the labels' mean, drawn in so that few rows show no certainty.
+func prior(labels []float64) float64 {
+	up, n := 1.0, 2.0
+	for _, y := range labels {
+		up, n = up+y, n+1
+	}
+	return math.Log(up / (n - up))
+}
