@@ -27,7 +27,7 @@ type labelOptions struct {
 }
 
 func (o *labelOptions) add(f *pflag.FlagSet) {
-	f.StringVar(&o.human, "human", "", "the `FIELD` that holds the labels: a member of the column human, or a column")
+	f.StringVar(&o.human, "human", "", "the `FIELD` that holds the labels: a member of the column human, a column, or COLUMN.MEMBER")
 	f.StringVar(&o.data, "data", "", "the dataset `FILE`, where it is not any more where the run found it")
 	f.StringVar(&o.file, "labels", "", "a `FILE` of labels: columns sample and label (or FIELD), also run for several runs")
 	f.StringVar(&o.positive, "positive", "", "make labels of at least `VALUE` true, and others false")
@@ -200,7 +200,8 @@ func (r *labelReader) row(l *labels, sample *metrics.Sample, run *scores, known 
 	return nil
 }
 
-// find returns the label as it was written: the member of human, or the column; nil if there is none.
+// find returns the label as it was written: the member of human, or of another column (COLUMN.MEMBER), or the column;
+// nil if there is none.
 func (r *labelReader) find(sample *metrics.Sample, field string) json.RawMessage {
 	if human := objectOf(sample.Extra["human"]); human != nil {
 		if r.members == nil {
@@ -210,6 +211,11 @@ func (r *labelReader) find(sample *metrics.Sample, field string) json.RawMessage
 			r.members[name] = true
 		}
 		if raw, ok := human[field]; ok {
+			return raw
+		}
+	}
+	if column, member, nested := strings.Cut(field, "."); nested {
+		if raw, ok := objectOf(sample.Extra[column])[member]; ok {
 			return raw
 		}
 	}

@@ -32,6 +32,8 @@ Judge
   agree      how far metrics agree with people's labels
   ppi        what people would say on average, from a few labels and all scores
   calibrate  make probabilities of scores, from labels
+  judge      train a judge from labels and the scores of cheap metrics, and test it
+  label      label the rows that tell most, one at a time
 
 Look
   metrics    list the metrics, or explain one
@@ -80,6 +82,10 @@ func command(ctx context.Context, std *std, args []string) error {
 		return ppiCommand(ctx, std, args)
 	case "calibrate":
 		return calibrateCommand(ctx, std, args)
+	case "judge":
+		return judgeCommand(ctx, std, args)
+	case "label":
+		return labelCommand(ctx, std, args)
 	case "metrics":
 		return metricsCommand(std, args)
 	case "models":

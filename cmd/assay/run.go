@@ -46,6 +46,7 @@ type runOptions struct {
 	metrics     []string
 	preset      string
 	criteria    criteriaOptions
+	judges      judgeFlags
 	stack       stackOptions
 	prompts     string
 	output      string
@@ -67,6 +68,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	f.StringSliceVarP(&o.metrics, "metrics", "m", nil, "metrics, comma separated: assay metrics lists them")
 	f.StringVar(&o.preset, "preset", "", "a named list of metrics (default ragas-paper, without --metrics and criteria)")
 	o.criteria.add(f)
+	o.judges.add(f)
 	o.stack.add(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	f.StringVarP(&o.output, "output", "o", "", "the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
@@ -102,6 +104,11 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	if err := metrics.Check(plan.metrics, info(st.judge), info(st.embed), info(st.encoder), plan.fields()); err != nil {
 		return usageError{err}
 	}
+	for _, j := range plan.judges {
+		if err := j.CheckModels(info(st.judge), info(st.embed), plan.prompts); err != nil {
+			return usageError{err}
+		}
+	}
 	m := o.manifest(plan, st)
 	dir := o.output
 	if dir == "" {
@@ -125,6 +132,8 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 type plan struct {
 	metrics  []metrics.Metric
 	criteria string // the digest of the user's own metrics among them
+	judges   []*metrics.TrainedJudge
+	judged   string // the digests of those judges' files
 	prompts  metrics.Prompts
 	data     *dataset.Reader
 	failures failureLimit
@@ -143,6 +152,12 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 		return nil, usageError{err}
 	}
 	p.criteria = digest
+	judges, trained, judged, err := o.judges.load()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	p.judges, p.judged = judges, judged
+	own = append(own, trained...)
 	if p.metrics, err = o.selectMetrics(own); err != nil {
 		return nil, usageError{err}
 	}
@@ -261,6 +276,7 @@ func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 		Embedder: model(st.embed),
 		Encoder:  model(st.encoder),
 		Criteria: p.criteria,
+		Judges:   p.judged,
 		Seed:     o.seed,
 	}
 	seen := map[string]bool{}

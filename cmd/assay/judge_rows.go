@@ -1,0 +1,512 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/internal/dataset"
+	"github.com/assay-eval/assay/internal/judge"
+	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/stats"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/spf13/pflag"
+)
+
+// judgeRowOptions are the flags that say which rows a judge learns from, or is tested on.
+type judgeRowOptions struct {
+	labels labelOptions
+}
+
+func (o *judgeRowOptions) add(f *pflag.FlagSet) {
+	o.labels.add(f)
+	f.Lookup("human").Usage += "; of several datasets, FIELD,FIELD... in the runs' order"
+}
+
+// judgeRows are labelled rows with the scores of metrics.
+type judgeRows struct {
+	features []string
+	rows     []judgeRow
+	label    metrics.JudgeLabel
+	binary   bool
+	sets     []judgeSet
+
+	judge, embedder *metrics.JudgeModel // that the features asked
+	prompts         []metrics.JudgePrompt
+}
+
+// A judgeRow is a labelled sample.
+type judgeRow struct {
+	id     string
+	label  float64
+	group  string    // "" if it is in none
+	values []float64 // NaN where the metric does not apply
+}
+
+// A judgeData is a dataset with its runs.
+type judgeData struct {
+	runs   []*scores
+	labels *labels
+	failed map[string]bool // samples in which a feature failed
+}
+
+// load reads the rows. Names are the features wanted, nil for all that the runs have in common.
+func (o *judgeRowOptions) load(ctx context.Context, s *std, dirs, names []string) (*judgeRows, error) {
+	data, err := o.group(dirs)
+	if err != nil {
+		return nil, err
+	}
+	r := &judgeRows{}
+	if r.features, err = commonMetrics(data, names); err != nil {
+		return nil, err
+	}
+	if err := r.models(data); err != nil {
+		return nil, usageError{err}
+	}
+	fields := strings.Split(o.labels.human, ",")
+	if len(fields) > 1 && len(fields) != len(data) {
+		return nil, usagef("--human names %d fields, and the runs are of %d datasets: one field for all, or one for each", len(fields), len(data))
+	}
+	for i, d := range data {
+		of := o.labels
+		of.human = fields[min(i, len(fields)-1)]
+		if d.labels, err = of.load(ctx, s, d.runs[0]); err != nil {
+			return nil, err
+		}
+		if err := d.findFailures(r.features); err != nil {
+			return nil, err
+		}
+	}
+	r.scale(data)
+	for _, d := range data {
+		questions, err := questionsOf(ctx, d.runs[0], o.labels.data)
+		if err != nil {
+			s.warn("%v: rows with the same question are not kept together", err)
+		}
+		r.take(d, questions)
+	}
+	if len(r.rows) == 0 {
+		return nil, usagef("no labelled row has a score of %s", strings.Join(r.features, ", "))
+	}
+	return r, nil
+}
+
+// group opens the runs and puts those of one dataset together.
+func (o *judgeRowOptions) group(dirs []string) ([]*judgeData, error) {
+	var list []*judgeData
+	for _, dir := range dirs {
+		run, err := loadScores(dir)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(list, func(d *judgeData) bool {
+			return d.runs[0].Manifest.Config.Dataset.SHA256 == run.Manifest.Config.Dataset.SHA256
+		})
+		if i < 0 {
+			list = append(list, &judgeData{runs: []*scores{run}, failed: map[string]bool{}})
+			continue
+		}
+		list[i].runs = append(list[i].runs, run)
+	}
+	return list, nil
+}
+
+// of finds a metric's run; nil if none has it.
+func (d *judgeData) of(metric string) *scores {
+	for _, run := range d.runs {
+		if run.of[metric] != nil {
+			return run
+		}
+	}
+	return nil
+}
+
+// commonMetrics are those that each dataset has scores of, and which are of the names or dimensions if there are any. Metrics that a judge could not
+// compute for itself are left out: a user's own, and other judges.
+func commonMetrics(data []*judgeData, names []string) ([]string, error) {
+	var have []string
+	for _, run := range data[0].runs {
+		for _, m := range run.Manifest.Config.Metrics {
+			known, err := metrics.Select([]string{m.Name})
+			if err == nil && known[0].Name == m.Name && !slices.Contains(have, m.Name) {
+				have = append(have, m.Name)
+			}
+		}
+	}
+	var kept []string
+	for _, name := range have {
+		if !slices.ContainsFunc(data, func(d *judgeData) bool { return d.of(name) == nil }) {
+			kept = append(kept, name)
+		}
+	}
+	if len(names) == 0 {
+		if len(kept) == 0 {
+			return nil, usagef("the runs have no metric in common that a judge could look at")
+		}
+		slices.Sort(kept)
+		return kept, nil
+	}
+	var list []string
+	for _, name := range names {
+		found := false
+		for _, k := range kept {
+			if dimension, _, _ := strings.Cut(k, "/"); (k == name || dimension == name) && !slices.Contains(list, k) {
+				list, found = append(list, k), true
+			}
+		}
+		if !found {
+			return nil, usageError{withHint(fmt.Errorf("not all of the data has scores of %s", name),
+				"assay run --metrics %s scores what is missing, into a folder of its own", name)}
+		}
+	}
+	return list, nil
+}
+
+// findFailures notes the samples in which a feature failed: what it would have said is not known, which is something
+// else than that it does not apply.
+func (d *judgeData) findFailures(features []string) error {
+	for _, run := range d.runs {
+		for result, err := range run.Results() {
+			if err != nil {
+				return err
+			}
+			if result.Score == nil && result.Kind != metrics.NotApplicable && slices.Contains(features, result.Metric) {
+				d.failed[result.Sample] = true
+			}
+		}
+	}
+	return nil
+}
+
+// models gathers what the features asked. Values of different models are not the same feature.
+func (r *judgeRows) models(data []*judgeData) error {
+	note := func(into **metrics.JudgeModel, m *report.Model, what string) error {
+		switch {
+		case m == nil:
+		case *into == nil:
+			*into = &metrics.JudgeModel{Name: m.Name, Digest: m.Digest}
+		case (*into).Digest != m.Digest:
+			return fmt.Errorf("the runs asked two %ss, %s and %s, whose scores mean different things", what, (*into).Name, m.Name)
+		}
+		return nil
+	}
+	for _, name := range r.features {
+		list, err := metrics.Select([]string{name})
+		if err != nil {
+			return err
+		}
+		for _, d := range data {
+			config := d.of(name).Manifest.Config
+			if list[0].JudgeOps != 0 {
+				if err := note(&r.judge, config.Judge, "judge"); err != nil {
+					return err
+				}
+			}
+			if list[0].EmbedOps != 0 {
+				if err := note(&r.embedder, config.Embedder, "embedding model"); err != nil {
+					return err
+				}
+			}
+			for _, p := range config.Prompts {
+				if !slices.Contains(list[0].Prompts, p.Name) {
+					continue
+				}
+				i := slices.IndexFunc(r.prompts, func(q metrics.JudgePrompt) bool { return q.Name == p.Name })
+				if i >= 0 && r.prompts[i].Digest != p.Digest {
+					return fmt.Errorf("the runs asked with different texts of the prompt %s", p.Name)
+				}
+				if i < 0 {
+					r.prompts = append(r.prompts, metrics.JudgePrompt{Name: p.Name, Digest: p.Digest})
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// scale finds the labels' range: 0 to 1 for true and false, from the lowest to the highest rating otherwise. Labels
+// of several datasets with different ranges are all put between 0 and 1.
+func (r *judgeRows) scale(data []*judgeData) {
+	r.binary = true
+	for i, d := range data {
+		r.binary = r.binary && d.labels.binary()
+		low, high := d.labels.span()
+		if i == 0 {
+			r.label = metrics.JudgeLabel{Field: d.labels.field, Min: low, Max: high}
+		}
+		if low != r.label.Min || high != r.label.Max {
+			r.label.Min, r.label.Max = 0, 1
+		}
+	}
+	if r.label.Min == r.label.Max {
+		r.label.Max++ // all labels are alike, which training refuses with a message of its own
+	}
+}
+
+// span is the range of the ratings.
+func (l *labels) span() (low, high float64) {
+	if l.binary() {
+		return 0, 1
+	}
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, list := range l.ratings {
+		for _, rating := range list {
+			low, high = min(low, rating.value), max(high, rating.value)
+		}
+	}
+	return low, high
+}
+
+// take takes in the labelled rows of a dataset.
+func (r *judgeRows) take(d *judgeData, questions map[string]string) {
+	run := d.runs[0]
+	set := judgeSet{Dataset: base(run.Manifest.Config.Dataset.Path), SHA256: run.Manifest.Config.Dataset.SHA256, Field: d.labels.field}
+	for _, of := range d.runs {
+		set.Runs = append(set.Runs, base(of.Dir))
+	}
+	low, high := d.labels.span()
+	groups := map[string]bool{}
+	for _, id := range run.samples {
+		list := d.labels.ratings[id]
+		if len(list) == 0 {
+			continue
+		}
+		row := judgeRow{id: id, label: mean(list), group: cmp.Or(d.labels.groupOf(run, id), questions[id])}
+		if low != r.label.Min || high != r.label.Max {
+			row.label = r.label.Min + (r.label.Max-r.label.Min)*(row.label-low)/(high-low)
+		}
+		found := false
+		for _, name := range r.features {
+			v, ok := d.of(name).of[name][id]
+			if !ok {
+				v = math.NaN()
+			}
+			found = found || ok
+			row.values = append(row.values, v)
+		}
+		if d.failed[id] || !found {
+			set.LeftOut++
+			continue
+		}
+		groups[cmp.Or(row.group, "sample "+id)] = true
+		r.rows = append(r.rows, row)
+		set.Rows++
+		set.Label += row.label
+	}
+	set.Groups = len(groups)
+	set.Label /= float64(max(1, set.Rows))
+	r.sets = append(r.sets, set)
+}
+
+// questionsOf returns the question of each sample, as a name for the rows that share it.
+func questionsOf(ctx context.Context, run *scores, path string) (map[string]string, error) {
+	scored := run.Manifest.Config.Dataset
+	data, err := dataset.Open(ctx, cmp.Or(path, scored.Path), dataset.Options{Map: scored.Map})
+	if err != nil {
+		return nil, err
+	}
+	defer data.Close()
+	questions := map[string]string{}
+	for sample, err := range data.Samples(ctx) {
+		if err == nil && strings.TrimSpace(sample.Question) != "" {
+			questions[sample.ID] = "question " + strings.ToLower(strings.Join(strings.Fields(sample.Question), " "))
+		}
+	}
+	return questions, ctx.Err()
+}
+
+// table is what a judge is trained on.
+func (r *judgeRows) table() *judge.Table {
+	t := &judge.Table{Features: r.features}
+	for _, row := range r.rows {
+		t.Rows = append(t.Rows, row.values)
+		t.Labels = append(t.Labels, (row.label-r.label.Min)/(r.label.Max-r.label.Min))
+		t.Groups = append(t.Groups, row.group)
+	}
+	return t
+}
+
+// predict applies a judge to the rows. Rows that lack what it cannot do without are left out.
+func (r *judgeRows) predict(j *metrics.TrainedJudge) *judge.Outcome {
+	out := &judge.Outcome{}
+	var kept []judgeRow
+	for _, row := range r.rows {
+		usable := true
+		for k, f := range j.Features {
+			usable = usable && (f.Optional || !math.IsNaN(row.values[k]))
+		}
+		if usable {
+			kept = append(kept, row)
+			out.Predictions, out.Parts = append(out.Predictions, j.Predict(row.values)), append(out.Parts, 0)
+		}
+	}
+	r.sets[0].LeftOut += len(r.rows) - len(kept)
+	r.rows = kept
+	return out
+}
+
+// fits reports whether the rows' features are what a judge was trained on.
+func (r *judgeRows) fits(j *metrics.TrainedJudge, names []string) error {
+	for _, c := range []struct {
+		what       string
+		want, have *metrics.JudgeModel
+	}{{"judge", j.Judge, r.judge}, {"embedding model", j.Embedder, r.embedder}} {
+		if c.want != nil && c.have != nil && c.want.Digest != c.have.Digest {
+			return fmt.Errorf("the run asked the %s %s, and %s was trained on scores of %s", c.what, c.have.Name, j.Metric, c.want.Name)
+		}
+	}
+	for _, p := range r.prompts {
+		if !slices.Contains(j.Prompts, p) {
+			return fmt.Errorf("the run asked with another text of the prompt %s than %s was trained on", p.Name, j.Metric)
+		}
+	}
+	return nil
+}
+
+// figures measures predictions, and each feature by itself, the one that agrees most first.
+func (r *judgeRows) figures(name string, predicted []float64, seed uint64) (judgeFigures, error) {
+	var f judgeFigures
+	all := matched{}
+	grouped := false
+	seen := map[string]bool{}
+	for i, row := range r.rows {
+		all.ids, all.scores, all.labels = append(all.ids, row.id), append(all.scores, predicted[i]), append(all.labels, row.label)
+		all.groups = append(all.groups, row.group)
+		grouped = grouped || row.group != "" && seen[row.group]
+		seen[row.group] = true
+	}
+	if !grouped {
+		all.groups = nil
+	}
+	if len(all.ids) < 3 {
+		return f, usagef("%d rows are too few to say anything", len(all.ids))
+	}
+	field := r.label.Field
+	f.Judge = r.measure(candidate{name: name, min: r.label.Min, max: r.label.Max}, all, field, seed)
+	if r.binary {
+		loss := stats.LogLoss(clamped(predicted), all.labels)
+		f.LogLoss = &loss
+	}
+	alone := map[string]matched{}
+	for k, feature := range r.features {
+		m := r.column(k, all.groups != nil)
+		if len(m.ids) < 3 {
+			continue
+		}
+		of, err := metrics.Select([]string{feature})
+		if err != nil {
+			return f, err
+		}
+		c := candidate{name: feature, min: of[0].Min, max: of[0].Max, lowerIsBetter: of[0].LowerIsBetter}
+		a := r.measureQuickly(c, m, field, seed)
+		f.Alone = append(f.Alone, a)
+		alone[feature] = m
+	}
+	slices.SortStableFunc(f.Alone, func(a, b metricAgreement) int {
+		few := func(m metricAgreement) int { return int(number01(2*m.N < len(all.ids))) } // those that most rows lack come last
+		return cmp.Or(cmp.Compare(few(a), few(b)), cmp.Compare(b.strength(), a.strength()))
+	})
+	if len(f.Alone) > 0 {
+		f.compare(all, alone[f.Alone[0].Metric], r.binary, seed)
+	}
+	return f, nil
+}
+
+func clamped(predicted []float64) []float64 {
+	list := slices.Clone(predicted)
+	for i, p := range list {
+		list[i] = min(max(p, 1e-9), 1-1e-9)
+	}
+	return list
+}
+
+// column is the scores of one feature, turned so that high ones go with high labels.
+func (r *judgeRows) column(k int, grouped bool) matched {
+	var m matched
+	for _, row := range r.rows {
+		if v := row.values[k]; !math.IsNaN(v) {
+			m.ids, m.scores, m.labels = append(m.ids, row.id), append(m.scores, v), append(m.labels, row.label)
+			if grouped {
+				m.groups = append(m.groups, row.group)
+			}
+		}
+	}
+	return m
+}
+
+func (r *judgeRows) measure(c candidate, m matched, field string, seed uint64) metricAgreement {
+	a := metricAgreement{Metric: c.name, Field: field, N: len(m.ids)}
+	a.correlate(m, seed)
+	if r.binary {
+		a.classify(m, c, nil, seed)
+	}
+	return a
+}
+
+// measureQuickly leaves out what a feature by itself is not asked for.
+func (r *judgeRows) measureQuickly(c candidate, m matched, field string, seed uint64) metricAgreement {
+	a := metricAgreement{Metric: c.name, Field: field, N: len(m.ids), LowerIsBetter: c.lowerIsBetter}
+	o := stats.Options{Seed: seed, Groups: m.groups}
+	if r.binary {
+		kept, truth := m.truths()
+		e, err := stats.AUC(kept.scores, truth, stats.Options{Seed: seed, Groups: kept.groups})
+		a.AUC = a.keep("auc", e, err)
+		return a
+	}
+	e, err := stats.Spearman(m.scores, m.labels, o)
+	a.Spearman = a.keep("spearman", e, err)
+	return a
+}
+
+// strength is how far a metric agrees, in either direction.
+func (a *metricAgreement) strength() float64 {
+	switch {
+	case a.AUC != nil:
+		return math.Abs(2*a.AUC.Value - 1)
+	case a.Spearman != nil:
+		return math.Abs(a.Spearman.Value)
+	}
+	return 0
+}
+
+// compare sets the judge against a feature, on the rows that have it.
+func (f *judgeFigures) compare(all, other matched, binary bool, seed uint64) {
+	has := map[string]float64{}
+	for i, id := range other.ids {
+		has[id] = other.scores[i]
+	}
+	mine := all.only(has)
+	sign := 1.0
+	if a := f.Alone[0]; a.AUC != nil && a.AUC.Value < 0.5 || a.AUC == nil && a.Spearman != nil && a.Spearman.Value < 0 {
+		sign = -1
+	}
+	turned := slices.Clone(other.scores)
+	for i := range turned {
+		turned[i] *= sign
+	}
+	other.scores = turned
+	d := agreeDifference{First: f.Alone[0].Metric, Second: f.Judge.Metric, Measure: "spearman", N: len(mine.ids)}
+	var diff stats.Difference
+	var err error
+	if binary {
+		d.Measure = "auc"
+		kept, truth := mine.truths()
+		first, _ := other.truths()
+		d.N = len(kept.ids)
+		diff, err = stats.AUCDifference(first.scores, kept.scores, truth, stats.Options{Seed: seed, Groups: kept.groups})
+	} else {
+		diff, err = stats.SpearmanDifference(other.scores, mine.scores, mine.labels, stats.Options{Seed: seed, Groups: mine.groups})
+	}
+	if err != nil {
+		f.Judge.warn(fmt.Sprintf("no difference to %s: %v", d.First, err))
+		return
+	}
+	d.Difference, d.P, d.PHolm = diff.Value, diff.P, diff.P
+	if i := diff.Interval; i != nil {
+		d.Lo, d.Hi = &i.Lo, &i.Hi
+	}
+	f.Better = append(f.Better, d)
+}
