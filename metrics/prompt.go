@@ -55,6 +55,9 @@ type promptMessage struct {
 	body *template.Template
 }
 
+// Render returns the messages with data filled in, for users of [ParsePrompt].
+func (p *Prompt) Render(data any) ([]backend.Message, error) { return p.render(data) }
+
 // render returns the messages with data filled in.
 func (p *Prompt) render(data any) ([]backend.Message, error) {
 	var list []backend.Message

@@ -43,6 +43,9 @@ func readPrompt(fsys fs.FS, file string) (*Prompt, error) {
 	return p, nil
 }
 
+// ParsePrompt reads the text of a prompt that no metric uses, in the form of those that they do.
+func ParsePrompt(file, text string) (*Prompt, error) { return parsePrompt(file, text) }
+
 // parsePrompt reads the text of a prompt file. Errors name the file and the line.
 func parsePrompt(file, text string) (*Prompt, error) {
 	if err := backend.CheckText(text); err != nil {

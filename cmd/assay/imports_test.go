@@ -24,6 +24,8 @@ func TestImports(t *testing.T) {
 		"metrics":             {"backend", "tokenize", "internal/stats"},
 		"internal/dataset":    {"backend", "metrics"},
 		"internal/judge":      {"metrics", "internal/stats"},
+		"internal/corpus":     {"backend", "tokenize"},
+		"internal/testset":    {"backend", "tokenize", "metrics", "internal/corpus"},
 		"internal/report":     {"metrics", "internal/stats"},
 		"cmd/assay":           nil, // anything
 	}

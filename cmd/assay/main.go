@@ -35,6 +35,10 @@ Judge
   judge      train a judge from labels and the scores of cheap metrics, and test it
   label      label the rows that tell most, one at a time
 
+Make
+  answer     answer questions from documents: a plain RAG to score
+  testset    make questions, with good and bad answers, out of documents
+
 Look
   metrics    list the metrics, or explain one
   models     list, inspect, import, verify and tune models and engines
@@ -70,6 +74,10 @@ func command(ctx context.Context, std *std, args []string) error {
 	switch name {
 	case "run":
 		return runCommand(ctx, std, args)
+	case "answer":
+		return answerCommand(ctx, std, args)
+	case "testset":
+		return testsetCommand(ctx, std, args)
 	case "report":
 		return reportCommand(std, args)
 	case "show":

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/corpus"
+	"github.com/assay-eval/assay/internal/dataset"
+	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/testset"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/spf13/pflag"
+)
+
+const answerHelp = `
+Usage: assay answer --corpus DIR|FILE --questions FILE -o FILE [flags]
+
+Answers questions from documents: a plain RAG, as a baseline and as something to score. For each question the
+passages are found that suit it best, and the model answers from them. The file that is written is a dataset:
+
+  assay answer --corpus docs --questions questions.jsonl --model tinyllama-q4_0 --embed-model minilm -o answers.jsonl
+  assay run --data answers.jsonl -o results
+
+The corpus is a folder of text, Markdown and HTML files, or a JSON Lines file with id, text and, if there is one,
+title. The questions are any dataset with a column for the question; what else it has is carried along. A question
+that could not be answered has the reason in the column error.
+
+An interrupted command goes on where it was when it is given again.
+`
+
+// corpusOptions are the flags that say what is retrieved from, and how it is cut.
+type corpusOptions struct {
+	path  string
+	sizes corpus.Sizes
+}
+
+func (o *corpusOptions) add(f *pflag.FlagSet) {
+	f.StringVar(&o.path, "corpus", "", "the documents: a `FOLDER` of .txt, .md and .html files, or a JSON Lines file")
+	f.IntVar(&o.sizes.Words, "passage-words", 120, "a passage has at most `N` words, in whole sentences")
+	f.IntVar(&o.sizes.Overlap, "overlap", 1, "sentences that a passage repeats from the end of the one before")
+}
+
+// read reads the corpus and cuts it, and says what it passed over.
+func (o *corpusOptions) read(ctx context.Context, s *std) (*corpus.Corpus, []corpus.Passage, error) {
+	if o.path == "" {
+		return nil, nil, usageError{withHint(errors.New("no documents"), "--corpus FOLDER or FILE names them")}
+	}
+	if err := o.sizes.Check(); err != nil {
+		return nil, nil, usageError{err}
+	}
+	c, err := corpus.Read(ctx, o.path, corpus.Limits{})
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	const most = 5
+	for i, skipped := range c.Skipped {
+		if i == most {
+			s.warn("and %d more files were passed over", len(c.Skipped)-most)
+			break
+		}
+		s.warn("passed over %q: %s", skipped.Name, skipped.Why)
+	}
+	passages, repeated := corpus.Cut(c.Documents, o.sizes)
+	if len(passages) == 0 {
+		return nil, nil, usagef("corpus %s: no text in it", o.path)
+	}
+	if repeated > 0 {
+		s.note("%d passages that repeat others, or hold no words, are left out", repeated)
+	}
+	s.note("%d documents, %d passages", len(c.Documents), len(passages))
+	return c, passages, nil
+}
+
+// A corpusConfig identifies what was retrieved from, in the record of a result.
+type corpusConfig struct {
+	Digest   string `json:"digest"`
+	Words    int    `json:"passage_words"`
+	Overlap  int    `json:"overlap"`
+	Retrieve string `json:"retrieve"`
+}
+
+// index indexes the passages, with a progress bar where they are embedded.
+func index(ctx context.Context, s *std, method corpus.Method, passages []corpus.Passage, embedder backend.Backend) (*corpus.Retriever, error) {
+	s.note("indexing %d passages", len(passages))
+	meter := newMeter(s, len(passages), 0)
+	defer meter.stop()
+	done := 0
+	return corpus.NewRetriever(ctx, method, passages, embedder, func(n int) {
+		for ; done < n; done++ {
+			meter.result()
+		}
+	})
+}
+
+// answerOptions holds the flags of assay answer.
+type answerOptions struct {
+	corpus    corpusOptions
+	questions string
+	retrieve  string
+	top       int
+	stack     stackOptions
+	prompts   string
+	output    string
+	overwrite bool
+	limit     int
+	mapping   map[string]string
+	seed      uint64
+}
+
+// An answerConfig is everything that the answers depend on.
+type answerConfig struct {
+	Command   string            `json:"command"`
+	Corpus    corpusConfig      `json:"corpus"`
+	Questions string            `json:"questions"` // SHA-256 of the file
+	Limit     int               `json:"limit,omitempty"`
+	Map       map[string]string `json:"map,omitempty"`
+	Top       int               `json:"top"`
+	Judge     *report.Model     `json:"model"`
+	Embedder  *report.Model     `json:"embedder,omitempty"`
+	Prompt    string            `json:"prompt"`
+	Seed      uint64            `json:"seed"`
+}
+
+// An answerReport says how answering went.
+type answerReport struct {
+	Questions int `json:"questions"`
+	Failed    int `json:"failed"`
+	Documents int `json:"documents"`
+	Passages  int `json:"passages"`
+}
+
+func answerCommand(ctx context.Context, s *std, args []string) error {
+	var o answerOptions
+	f := s.flags("answer", answerHelp)
+	o.corpus.add(f)
+	f.StringVar(&o.questions, "questions", "", "the questions: a dataset `FILE`")
+	f.StringVarP(&o.output, "output", "o", "", "the `FILE` of answers, JSON Lines")
+	f.StringVar(&o.retrieve, "retrieve", "both", "how passages are found: embed (nearest vectors), bm25 (words) or both")
+	f.IntVar(&o.top, "top", 5, "answer from the best `N` passages")
+	o.stack.add(f)
+	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` with an answer.tmpl that replaces the built-in prompt")
+	f.BoolVar(&o.overwrite, "overwrite", false, "discard what the file holds")
+	f.IntVar(&o.limit, "limit", 0, "answer only the first `N` questions")
+	f.StringToStringVar(&o.mapping, "map", nil, "name a column: `FIELD=COLUMN`, repeatable")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
+	if err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return o.run(ctx, s)
+}
+
+func (o *answerOptions) run(ctx context.Context, s *std) error {
+	method, err := corpus.ParseMethod(o.retrieve)
+	if err != nil {
+		return usageError{err}
+	}
+	switch {
+	case o.questions == "":
+		return usageError{withHint(errors.New("no questions"), "--questions FILE names them")}
+	case o.output == "":
+		return usageError{withHint(errors.New("no file to write"), "-o FILE names it")}
+	case o.top < 1 || o.limit < 0:
+		return usagef("--top and --limit take positive numbers")
+	}
+	prompts, err := ownPrompts(o.prompts)
+	if err != nil {
+		return usageError{err}
+	}
+	questions, sum, err := o.readQuestions(ctx)
+	if err != nil {
+		return usageError{err}
+	}
+	docs, passages, err := o.corpus.read(ctx, s)
+	if err != nil {
+		return err
+	}
+	need := needs{judge: backend.CanGenerate}
+	if method != corpus.ByWords {
+		need.embed = backend.CanEmbed
+	}
+	st, err := openStack(ctx, s, &o.stack, need)
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	config := answerConfig{
+		Command: "answer", Questions: sum.SHA256, Limit: o.limit, Map: o.mapping, Top: o.top, Seed: o.seed,
+		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(method)},
+		Judge:  model(st.judge), Embedder: model(st.embed), Prompt: prompts.Versions()["answer"],
+	}
+	j, err := openJournal(s, o.output, config, o.overwrite)
+	if err != nil || j.Done {
+		return err
+	}
+	defer j.Close()
+	retriever, err := index(ctx, s, method, passages, st.embed)
+	if err != nil {
+		return err
+	}
+	answerer := &testset.Answerer{Writer: &testset.Writer{Model: st.judge, Prompts: prompts, Seed: o.seed}, Retriever: retriever, Top: o.top}
+	return o.answer(ctx, s, answerer, questions, j, answerReport{Documents: len(docs.Documents), Passages: len(passages)})
+}
+
+// readQuestions reads the questions, all of which must be readable.
+func (o *answerOptions) readQuestions(ctx context.Context) ([]*metrics.Sample, dataset.Summary, error) {
+	r, err := dataset.Open(ctx, o.questions, dataset.Options{Map: o.mapping, Limit: o.limit})
+	if err != nil {
+		return nil, dataset.Summary{}, err
+	}
+	defer r.Close()
+	sum := r.Summary()
+	if err := sum.Need(metrics.Question); err != nil {
+		return nil, sum, err
+	}
+	var list []*metrics.Sample
+	for sample, err := range r.Samples(ctx) {
+		if err != nil {
+			return nil, sum, err
+		}
+		list = append(list, sample)
+	}
+	return list, sum, nil
+}
+
+// answer answers the questions that the journal does not have yet, and writes the file.
+func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer, questions []*metrics.Sample, j *testset.Journal, r answerReport) error {
+	var rows []any
+	failed := ""
+	count := func(id, problem string) {
+		if problem != "" {
+			if r.Failed++; r.Failed == 1 {
+				failed = fmt.Sprintf("%s: %s", id, problem)
+			}
+		}
+	}
+	for _, piece := range j.Kept {
+		var row struct{ ID, Error string }
+		if err := json.Unmarshal(piece, &row); err != nil {
+			return fmt.Errorf("%s.part: %v", o.output, err)
+		}
+		count(row.ID, row.Error)
+		rows = append(rows, piece)
+	}
+	meter := newMeter(s, len(questions), len(rows))
+	err := a.AnswerAll(ctx, questions, len(rows), func(row testset.Answered) error {
+		count(row.ID, row.Error)
+		rows = append(rows, row)
+		meter.result()
+		return j.Add(row)
+	})
+	meter.stop()
+	if err != nil {
+		s.note("what is done is kept in %s.part: the same command goes on from there", o.output)
+		return err
+	}
+	r.Questions = len(questions)
+	if err := j.Finish(rows, r); err != nil {
+		return err
+	}
+	s.note("%d questions, %d answered, %d failed", r.Questions, r.Questions-r.Failed, r.Failed)
+	if r.Failed > 0 {
+		s.warn("the first that failed, %s", failed)
+	}
+	s.note("answers in %s; next: assay run --data %s -o results", o.output, o.output)
+	if r.Failed == r.Questions {
+		return errors.New("no question could be answered: the column error says why, row by row")
+	}
+	return nil
+}
+
+// ownPrompts are the built-in prompts with the user's own in their places.
+func ownPrompts(dir string) (testset.Prompts, error) {
+	var own fs.FS
+	if dir != "" {
+		own = os.DirFS(dir)
+	}
+	p, err := testset.LoadPrompts(own)
+	if err != nil && dir != "" {
+		err = fmt.Errorf("--prompts %s: %w", dir, err)
+	}
+	return p, err
+}
+
+// openJournal opens the journal of an output file and says how far an earlier attempt came.
+func openJournal(s *std, output string, config any, overwrite bool) (*testset.Journal, error) {
+	j, err := testset.OpenJournal(output, config, overwrite)
+	if errors.As(err, new(*testset.ExistsError)) {
+		return nil, usageError{withHint(err, "write to another file, or discard it with --overwrite")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if j.Done {
+		s.note("%s is there already, made of the same things: nothing to do", output)
+		return j, j.Close()
+	}
+	if n := len(j.Kept); n > 0 {
+		s.note("going on after the %d rows of an earlier attempt", n)
+	}
+	return j, nil
+}

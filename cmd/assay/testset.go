@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/corpus"
+	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/testset"
+)
+
+const testsetHelp = `
+Usage: assay testset --corpus DIR|FILE -n N -o FILE [flags]
+
+Makes a test set out of documents. For passages drawn at random the model writes a question and its answer. A
+question is kept if it finds its own passage first (embeddings and BM25, fused); what is dropped is counted, with
+its reasons, and stands in FILE.about.json. What is written depends on the recipe:
+
+  ares        for each question a true row, one with a wrong context and one with a wrong answer, half of them
+              easy to tell (weak) and half hard (strong); what is known of each row is in the column labels
+  questions   the question with its answer and passages, for a RAG to be asked: assay answer reads it
+  wikieval    for each question a good row, and one each that is worse in faithfulness, answer relevance and
+              context relevance: what a metric should prefer is known
+
+  assay testset --corpus docs -n 100 --model tinyllama-q4_0 --embed-model minilm -o testset.jsonl
+  assay testset --corpus docs -n 50 --recipe wikieval -o pairs.jsonl
+
+The types of questions: single (one passage answers it), several (it takes two), unanswerable (the passage that
+answers it is withheld), noisy (the passage stands among others). They share N evenly.
+
+An interrupted command goes on where it was when it is given again.
+`
+
+// testsetOptions holds the flags of assay testset.
+type testsetOptions struct {
+	corpus    corpusOptions
+	n         int
+	recipe    string
+	types     []string
+	stack     stackOptions
+	prompts   string
+	output    string
+	overwrite bool
+	seed      uint64
+}
+
+// A testsetConfig is everything that a test set depends on.
+type testsetConfig struct {
+	Command  string            `json:"command"`
+	Corpus   corpusConfig      `json:"corpus"`
+	N        int               `json:"n"`
+	Recipe   testset.Recipe    `json:"recipe"`
+	Types    []testset.Type    `json:"types"`
+	Judge    *report.Model     `json:"model"`
+	Embedder *report.Model     `json:"embedder"`
+	Prompts  map[string]string `json:"prompts"`
+	Seed     uint64            `json:"seed"`
+}
+
+func testsetCommand(ctx context.Context, s *std, args []string) error {
+	var o testsetOptions
+	f := s.flags("testset", testsetHelp)
+	o.corpus.add(f)
+	f.IntVarP(&o.n, "number", "n", 100, "keep `N` questions")
+	f.StringVarP(&o.output, "output", "o", "", "the `FILE` of rows, JSON Lines")
+	f.StringVar(&o.recipe, "recipe", "ares", "what is made of a question: ares, questions or wikieval")
+	f.StringSliceVar(&o.types, "types", []string{"single"}, "types of questions: single, several, unanswerable, noisy")
+	o.stack.add(f)
+	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
+	f.BoolVar(&o.overwrite, "overwrite", false, "discard what the file holds")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
+	if err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return o.run(ctx, s)
+}
+
+func (o *testsetOptions) run(ctx context.Context, s *std) error {
+	recipe, err := testset.ParseRecipe(o.recipe)
+	if err != nil {
+		return usageError{err}
+	}
+	types, err := testset.ParseTypes(o.types, recipe)
+	if err != nil {
+		return usageError{err}
+	}
+	switch {
+	case o.output == "":
+		return usageError{withHint(errors.New("no file to write"), "-o FILE names it")}
+	case o.n < 1 || o.n > 1_000_000:
+		return usagef("-n is %d: it takes a number of questions from 1 to 1000000", o.n)
+	}
+	prompts, err := ownPrompts(o.prompts)
+	if err != nil {
+		return usageError{err}
+	}
+	docs, passages, err := o.corpus.read(ctx, s)
+	if err != nil {
+		return err
+	}
+	st, err := openStack(ctx, s, &o.stack, needs{judge: backend.CanGenerate, embed: backend.CanEmbed})
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	config := testsetConfig{
+		Command: "testset", N: o.n, Recipe: recipe, Types: types, Seed: o.seed,
+		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},
+		Judge:  model(st.judge), Embedder: model(st.embed), Prompts: prompts.Versions(),
+	}
+	j, err := openJournal(s, o.output, config, o.overwrite)
+	if err != nil || j.Done {
+		return err
+	}
+	defer j.Close()
+	retriever, err := index(ctx, s, corpus.ByBoth, passages, st.embed)
+	if err != nil {
+		return err
+	}
+	writer := &testset.Writer{Model: st.judge, Prompts: prompts, Seed: o.seed}
+	return o.make(ctx, s, testset.NewMaker(writer, retriever, recipe, types, o.n), j)
+}
+
+// make writes the questions that the journal does not have yet, and the file.
+func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *testset.Journal) error {
+	var drafts []testset.Draft
+	kept := 0
+	for _, piece := range j.Kept {
+		var d testset.Draft
+		if err := json.Unmarshal(piece, &d); err != nil {
+			return fmt.Errorf("%s.part: %v", o.output, err)
+		}
+		if drafts = append(drafts, d); d.Kept() {
+			kept++
+		}
+	}
+	meter := newMeter(s, o.n, kept)
+	err := m.Drafts(ctx, slices.Clone(drafts), func(d testset.Draft) error {
+		drafts = append(drafts, d)
+		if d.Kept() {
+			meter.result()
+		}
+		return j.Add(d)
+	})
+	meter.stop()
+	if err != nil {
+		s.note("what is done is kept in %s.part: the same command goes on from there", o.output)
+		return err
+	}
+	list := m.Rows(drafts)
+	rows := make([]any, len(list))
+	for i, row := range list {
+		rows[i] = row
+	}
+	r := m.Report(drafts, list)
+	if err := j.Finish(rows, r); err != nil {
+		return err
+	}
+	return o.conclude(s, r)
+}
+
+// conclude says what was made, and what was not.
+func (o *testsetOptions) conclude(s *std, r testset.Report) error {
+	s.note("asked about %d of %d passages: %d questions kept, %d dropped", r.Asked, r.Passages, r.Kept, r.Asked-r.Kept-r.Lost)
+	for _, d := range r.Dropped {
+		s.note("  %5d  dropped: %s", d.N, d.Reason)
+	}
+	if r.Lost > 0 {
+		s.note("  %5d  do not find their passage at all: negatives", r.Lost)
+	}
+	if r.Missing > 0 {
+		s.note("  %5d  kept without a contradictory answer: the model wrote none", r.Missing)
+	}
+	s.note("%d rows:", r.Rows)
+	for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
+		s.note("  %5d  %s", r.Kinds[kind], kind)
+	}
+	if r.Kept < r.Wanted {
+		s.warn("only %d of %d questions: a larger corpus, smaller passages or a better model make more (of %d passages, %d are shorter than is asked about)",
+			r.Kept, r.Wanted, r.Passages, r.Short)
+	}
+	s.note("written to %s; the whole account is in %s.about.json", o.output, o.output)
+	if r.Kept == 0 {
+		return errors.New("no question was kept")
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+// Package corpus reads documents, cuts them into passages and finds the passages for a question.
+//
+// [Read] takes a folder of text, Markdown and HTML, or a JSON Lines file; [Cut] makes passages of whole
+// sentences; [NewBM25] and [Embed] index them, and [Fuse] joins what the two find. A [Retriever] is all of it
+// together. Nothing is skipped without a word: what Read passes over, it says.
+package corpus
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A Document is one text of a corpus.
+type Document struct {
+	ID    string // its path in the folder, with slashes, or the id of its row; unique in the corpus
+	Title string // "" if it has none
+	Text  string
+	Row   bool // it is a row of a file: if it is one passage, that has its id
+}
+
+// A Corpus is the documents that were read, in the order of their ids, and what was passed over.
+type Corpus struct {
+	Documents []Document
+	Skipped   []Skipped
+}
+
+// A Skipped is a file that is no document, and the reason.
+type Skipped struct{ Name, Why string }
+
+// Digest identifies the documents: "sha256:" and 64 hex digits over their ids, titles and texts.
+func (c *Corpus) Digest() string {
+	h := sha256.New()
+	for _, d := range c.Documents {
+		for _, s := range []string{d.ID, d.Title, d.Text} {
+			var n [8]byte
+			binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+			h.Write(n[:])
+			h.Write([]byte(s))
+		}
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// A Hit is a passage that was found, by its index, and how well it suits. Higher is better; what the number
+// means depends on who found it.
+type Hit struct {
+	Index int
+	Score float64
+}
+
+// A Method says how passages are found.
+type Method string
+
+// The methods of a [Retriever].
+const (
+	ByEmbedding Method = "embed" // cosine of the vectors
+	ByWords     Method = "bm25"  // BM25
+	ByBoth      Method = "both"  // reciprocal-rank fusion of the two
+)
+
+// ParseMethod returns the method of a name.
+func ParseMethod(name string) (Method, error) {
+	switch m := Method(name); m {
+	case ByEmbedding, ByWords, ByBoth:
+		return m, nil
+	}
+	return "", fmt.Errorf("unknown way to retrieve %q: embed, bm25 or both", name)
+}
+
+// A Retriever finds passages for a question. Its methods are safe for concurrent use.
+type Retriever struct {
+	Passages []Passage
+	Words    *BM25    // nil if the method does without
+	Vectors  *Vectors // likewise
+	Method   Method
+}
+
+// NewRetriever indexes passages for a method. The embedder may be nil if the method needs none; embedded is
+// told how many passages have their vectors.
+func NewRetriever(ctx context.Context, method Method, passages []Passage, embedder backend.Backend, embedded func(n int)) (*Retriever, error) {
+	r := &Retriever{Passages: passages, Method: method}
+	texts := make([]string, len(passages))
+	for i, p := range passages {
+		texts[i] = p.Titled()
+	}
+	if method != ByEmbedding {
+		r.Words = NewBM25(texts)
+	}
+	if method != ByWords {
+		var err error
+		if r.Vectors, err = Embed(ctx, embedder, texts, embedded); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// fuseDepth is how many passages of each ranking are fused.
+const fuseDepth = 100
+
+// Search returns the k passages that suit the question best, best first: fewer where fewer suit at all.
+func (r *Retriever) Search(ctx context.Context, question string, k int) ([]Hit, error) {
+	switch r.Method {
+	case ByWords:
+		return r.Words.Search(question, k), nil
+	case ByEmbedding:
+		return r.Vectors.Search(ctx, question, k)
+	}
+	near, err := r.Vectors.Search(ctx, question, max(k, fuseDepth))
+	if err != nil {
+		return nil, err
+	}
+	return Fuse(k, near, r.Words.Search(question, max(k, fuseDepth))), nil
+}

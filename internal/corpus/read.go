@@ -1,0 +1,301 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// Limits bound what is read. The zero value of a field is its default.
+type Limits struct {
+	Document int64 // bytes of a file or row, default 16 MiB
+	Total    int64 // bytes of all documents, default 1 GiB: they are kept in memory
+	Count    int   // documents, default 1 000 000
+	Depth    int   // folders in folders, default 32
+}
+
+func (l Limits) filled() Limits {
+	return Limits{
+		Document: cmp.Or(l.Document, 16<<20), Total: cmp.Or(l.Total, 1<<30),
+		Count: cmp.Or(l.Count, 1_000_000), Depth: cmp.Or(l.Depth, 32),
+	}
+}
+
+// Read reads the corpus at path: a folder of documents, or a file with one document a line.
+//
+// Of a folder, the files named .txt, .text, .md, .markdown, .html, .htm and .xhtml are read, and those of its
+// subfolders. Hidden files and folders are passed over; so are other files, files that are not UTF-8 text, and
+// links that lead out of the folder or to a folder, each with a note in Skipped.
+//
+// A file is JSON Lines: "id" (or "_id", "doc_id"), "text" (or "content", "contents") and, if there is one,
+// "title". A row that is none of this is an error: a corpus with holes would tell lies about retrieval.
+func Read(ctx context.Context, name string, l Limits) (*Corpus, error) {
+	r := &reader{limits: l.filled(), corpus: &Corpus{}, ids: map[string]bool{}}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case info.IsDir():
+		err = r.folder(ctx, name)
+	case info.Mode().IsRegular():
+		err = r.file(ctx, name)
+	default:
+		err = errors.New("neither a folder nor a file")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("corpus %s: %w", name, err)
+	}
+	if len(r.corpus.Documents) == 0 {
+		return nil, fmt.Errorf("corpus %s: no documents: want .txt, .md or .html files, or JSON Lines with id and text", name)
+	}
+	slices.SortFunc(r.corpus.Documents, func(a, b Document) int { return cmp.Compare(a.ID, b.ID) })
+	return r.corpus, nil
+}
+
+type reader struct {
+	limits Limits
+	corpus *Corpus
+	ids    map[string]bool
+	total  int64
+}
+
+func (r *reader) skip(name, why string, args ...any) {
+	r.corpus.Skipped = append(r.corpus.Skipped, Skipped{strings.ToValidUTF8(name, "\uFFFD"), fmt.Sprintf(why, args...)})
+}
+
+// add takes in a document. Text is what it says, without markup.
+func (r *reader) add(d Document) error {
+	r.total += int64(len(d.Text))
+	switch {
+	case len(r.corpus.Documents) == r.limits.Count:
+		return fmt.Errorf("more than %d documents", r.limits.Count)
+	case r.total > r.limits.Total:
+		return fmt.Errorf("more than %d MiB of text", r.limits.Total>>20)
+	case r.ids[d.ID]:
+		return fmt.Errorf("the id %q is used twice", d.ID)
+	}
+	r.ids[d.ID] = true
+	r.corpus.Documents = append(r.corpus.Documents, d)
+	return nil
+}
+
+// folder reads the files under dir. They are opened through an [os.Root], which no link leads out of.
+func (r *reader) folder(ctx context.Context, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		switch {
+		case err != nil && name == ".":
+			return err
+		case err != nil:
+			r.skip(name, "%v", err)
+			return nil
+		case name == ".":
+			return nil
+		case strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir() && strings.Count(name, "/") >= r.limits.Depth:
+			r.skip(name, "folders lie too deep")
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		return r.folderFile(root, name)
+	})
+}
+
+// folderFile reads one file of a folder. What makes it no document is noted; an error ends the reading.
+func (r *reader) folderFile(root *os.Root, name string) error {
+	kind := kindOf(name)
+	if kind == "" {
+		r.skip(name, "its name does not end in .txt, .md or .html")
+		return nil
+	}
+	if !printable(name) {
+		r.skip(name, "its name holds what cannot be printed")
+		return nil
+	}
+	info, err := root.Stat(name) // before it is opened: a pipe would wait for a writer
+	switch {
+	case err != nil:
+		r.skip(name, "%v", reason(err))
+		return nil
+	case !info.Mode().IsRegular():
+		r.skip(name, "it is no file")
+		return nil
+	case info.Size() > r.limits.Document:
+		r.skip(name, "%d bytes are more than the limit of %d", info.Size(), r.limits.Document)
+		return nil
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		r.skip(name, "%v", reason(err))
+		return nil
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, r.limits.Document+1))
+	if err != nil || int64(len(b)) > r.limits.Document {
+		r.skip(name, "it cannot be read, or grew over the limit")
+		return nil
+	}
+	title, text, err := plain(kind, b)
+	if err == nil {
+		err = backend.CheckText(text)
+	}
+	if err != nil {
+		r.skip(name, "%v", err)
+		return nil
+	}
+	if strings.TrimSpace(text) == "" {
+		r.skip(name, "it holds no text")
+		return nil
+	}
+	return r.add(Document{ID: name, Title: title, Text: text})
+}
+
+// reason is what a path error says without the path, which stands before it already.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func kindOf(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".txt", ".text":
+		return "text"
+	case ".md", ".markdown":
+		return "markdown"
+	case ".html", ".htm", ".xhtml":
+		return "html"
+	}
+	return ""
+}
+
+// printable reports whether a name or id is short, valid and without control characters.
+func printable(name string) bool {
+	return len(name) <= 1024 && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control)
+	})
+}
+
+// file reads JSON Lines.
+func (r *reader) file(ctx context.Context, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.lines(ctx, f)
+}
+
+func (r *reader) lines(ctx context.Context, from io.Reader) error {
+	scanner := bufio.NewScanner(from)
+	scanner.Buffer(make([]byte, 0, 1<<16), int(r.limits.Document))
+	for n := 1; scanner.Scan(); n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line := bytes.TrimSpace(scanner.Bytes())
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\uFEFF"))
+		}
+		if len(line) == 0 {
+			continue
+		}
+		d, err := parseRow(line)
+		if err == nil {
+			err = r.add(d)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("a line is longer than %d bytes", r.limits.Document)
+	}
+	return scanner.Err()
+}
+
+// parseRow reads one line of a corpus file.
+func parseRow(line []byte) (Document, error) {
+	if !utf8.Valid(line) {
+		return Document{}, errors.New("not UTF-8")
+	}
+	var row map[string]json.RawMessage
+	if err := json.Unmarshal(line, &row); err != nil {
+		return Document{}, fmt.Errorf("no JSON object: %v", err)
+	}
+	d := Document{Row: true}
+	var err error
+	if d.ID, err = column(row, "id", "_id", "doc_id"); err != nil {
+		return Document{}, err
+	}
+	if d.Text, err = column(row, "text", "content", "contents"); err != nil {
+		return Document{}, err
+	}
+	if _, ok := row["title"]; ok {
+		if d.Title, err = column(row, "title"); err != nil {
+			return Document{}, err
+		}
+		if d.Title = strings.Join(strings.Fields(d.Title), " "); len(d.Title) > maxTitle {
+			d.Title = ""
+		}
+	}
+	switch {
+	case d.ID == "" || !printable(d.ID):
+		return Document{}, fmt.Errorf("the id %.60q is empty, longer than 1024 bytes or not printable", d.ID)
+	case strings.TrimSpace(d.Text) == "":
+		return Document{}, fmt.Errorf("the text of %q is empty", d.ID)
+	}
+	return d, errors.Join(backend.CheckText(d.Text), backend.CheckText(d.Title))
+}
+
+// column returns the text of the first of names that row has. An id may be a number.
+func column(row map[string]json.RawMessage, names ...string) (string, error) {
+	for _, name := range names {
+		value, ok := row[name]
+		if !ok || string(value) == "null" {
+			continue
+		}
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			return text, nil
+		}
+		var number json.Number
+		if json.Unmarshal(value, &number) == nil && strings.HasSuffix(names[0], "id") {
+			return number.String(), nil
+		}
+		return "", fmt.Errorf("the %s is no text", name)
+	}
+	if names[0] == "title" {
+		return "", nil
+	}
+	return "", fmt.Errorf("no %q", names[0])
+}

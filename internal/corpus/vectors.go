@@ -1,0 +1,152 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// Vectors ranks texts by the cosine of their vectors with a query's. The search is exact: every text is
+// looked at.
+type Vectors struct {
+	embedder backend.Backend
+	texts    int
+	parts    []part
+}
+
+// A part is the vector of a text, or of a piece of it where the whole is longer than the model's window: a
+// text is as near as its nearest piece.
+type part struct {
+	text   int
+	vector []float32
+}
+
+// embedBatch is how many texts one call embeds.
+const embedBatch = 32
+
+// Embed has the embedder turn texts into vectors. It tells done how many texts are through.
+func Embed(ctx context.Context, embedder backend.Backend, texts []string, done func(n int)) (*Vectors, error) {
+	v := &Vectors{embedder: embedder, texts: len(texts)}
+	for start := 0; start < len(texts); start += embedBatch {
+		batch := texts[start:min(start+embedBatch, len(texts))]
+		vectors, err := v.embed(ctx, batch)
+		switch {
+		case errors.Is(err, backend.ErrPromptTooLong):
+			for i, text := range batch {
+				if err := v.addPieces(ctx, start+i, text); err != nil {
+					return nil, err
+				}
+			}
+		case err != nil:
+			return nil, err
+		default:
+			for i, vector := range vectors {
+				v.parts = append(v.parts, part{start + i, vector})
+			}
+		}
+		if done != nil {
+			done(start + len(batch))
+		}
+	}
+	return v, nil
+}
+
+// embed is the embedder's Embed, with its answer checked.
+func (v *Vectors) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors, err := v.embedder.Embed(ctx, texts)
+	if err != nil {
+		return nil, fmt.Errorf("embedding: %w", err)
+	}
+	if len(vectors) != len(texts) {
+		return nil, fmt.Errorf("embedding: %d vectors for %d texts", len(vectors), len(texts))
+	}
+	for i, vector := range vectors {
+		sum := 0.0
+		for _, x := range vector {
+			sum += float64(x) * float64(x)
+		}
+		if !(sum > 0) || math.IsInf(sum, 0) || len(v.parts) > 0 && len(vector) != len(v.parts[0].vector) || len(vector) != len(vectors[0]) {
+			return nil, fmt.Errorf("embedding: the vector of text %d is not usable: %d numbers, squares that add up to %v", i+1, len(vector), sum)
+		}
+	}
+	return vectors, nil
+}
+
+// addPieces embeds a text; where it is too long, its two halves.
+func (v *Vectors) addPieces(ctx context.Context, index int, text string) error {
+	vectors, err := v.embed(ctx, []string{text})
+	if err == nil {
+		v.parts = append(v.parts, part{index, vectors[0]})
+		return nil
+	}
+	if !errors.Is(err, backend.ErrPromptTooLong) {
+		return err
+	}
+	first, second, ok := halves(text)
+	if !ok {
+		return err
+	}
+	if err := v.addPieces(ctx, index, first); err != nil {
+		return err
+	}
+	return v.addPieces(ctx, index, second)
+}
+
+// halves cuts a text near its middle: between two sentences, or else at white space.
+func halves(text string) (first, second string, ok bool) {
+	middle := len(text) / 2
+	at := 0
+	for _, s := range tokenize.Sentences(text) {
+		if s.Start > 0 && (at == 0 || abs(s.Start-middle) < abs(at-middle)) {
+			at = s.Start
+		}
+	}
+	if at == 0 {
+		at = strings.LastIndexFunc(text[:middle], unicode.IsSpace)
+		if next := strings.IndexFunc(text[middle:], unicode.IsSpace); at <= 0 && next >= 0 {
+			at = middle + next
+		}
+	}
+	if at <= 0 {
+		return "", "", false
+	}
+	first, second = strings.TrimSpace(text[:at]), strings.TrimSpace(text[at:])
+	return first, second, first != "" && second != ""
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// Search returns the k texts nearest to the query, nearest first; Score is the cosine.
+func (v *Vectors) Search(ctx context.Context, query string, k int) ([]Hit, error) {
+	if v.texts == 0 {
+		return nil, nil
+	}
+	vectors, err := v.embed(ctx, []string{query})
+	if err != nil {
+		return nil, err
+	}
+	hits := make([]Hit, v.texts)
+	for i := range hits {
+		hits[i] = Hit{i, math.Inf(-1)}
+	}
+	for _, p := range v.parts {
+		h := &hits[p.text]
+		h.Score = max(h.Score, cosine(vectors[0], p.vector))
+	}
+	return best(hits, k), nil
+}
+
+func cosine(a, b []float32) float64 {
+	var dot, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
+	}
+	return min(1, max(-1, dot/math.Sqrt(aa*bb)))
+}

@@ -1,0 +1,123 @@
+package testset
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/corpus"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// An Answerer is a plain RAG: it finds the passages for a question and has the model answer from them. It is
+// meant as a baseline to measure others by, and as a source of something to measure.
+type Answerer struct {
+	Writer    *Writer
+	Retriever *corpus.Retriever
+	Top       int // passages that the model is shown
+}
+
+// An Answered is a row of a dataset: the question with whatever came with it, and what the RAG made of it. Its
+// JSON is one that datasets are read from.
+type Answered struct {
+	metrics.Sample
+	Scores []float64 `json:"context_scores,omitempty"` // of the contexts, as the retriever gave them
+	Error  string    `json:"error,omitempty"`          // why there is no answer
+}
+
+// MarshalJSON puts the sample's extra columns back beside its own.
+func (a Answered) MarshalJSON() ([]byte, error) {
+	extra := a.Extra
+	a.Extra = nil
+	type row Answered // without this method
+	return beside(row(a), extra)
+}
+
+// beside is the JSON of an object with the members of extra that it does not have itself, sorted by name.
+func beside(object any, extra map[string]json.RawMessage) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(object); err != nil {
+		return nil, err
+	}
+	var own map[string]json.RawMessage
+	if err := json.Unmarshal(b.Bytes(), &own); err != nil {
+		return nil, err
+	}
+	b.Truncate(b.Len() - len("}\n"))
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		if _, ok := own[name]; ok {
+			continue
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s:%s", key, extra[name])
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Answer answers one question. The answer and contexts that the sample may have had are replaced. What goes
+// wrong with this question alone is the row's Error.
+func (a *Answerer) Answer(ctx context.Context, s *metrics.Sample) (Answered, error) {
+	row := Answered{Sample: *s}
+	row.Sample.Answer, row.Contexts, row.ContextIDs = "", nil, nil
+	err := a.answer(ctx, &row)
+	if err != nil && fatal(ctx, err) {
+		return row, err
+	}
+	if errors.Is(err, backend.ErrPromptTooLong) {
+		err = fmt.Errorf("%w: fewer or shorter passages would fit, or a larger --context", err)
+	}
+	if err != nil {
+		row.Error = err.Error()
+	}
+	return row, nil
+}
+
+func (a *Answerer) answer(ctx context.Context, row *Answered) error {
+	if row.Fields()&metrics.Question == 0 {
+		return errors.New("there is no question")
+	}
+	hits, err := a.Retriever.Search(ctx, row.Question, a.Top)
+	if err != nil {
+		return err
+	}
+	row.ContextIDs = []string{} // nothing found is a finding, too
+	for _, h := range hits {
+		p := a.Retriever.Passages[h.Index]
+		row.Contexts = append(row.Contexts, p.Titled())
+		row.ContextIDs = append(row.ContextIDs, p.ID)
+		row.Scores = append(row.Scores, h.Score)
+	}
+	row.Sample.Answer, err = a.Writer.ask(ctx, "answer", answerData{row.Question, row.Contexts}, func(text string) string {
+		if text == "" {
+			return "the reply is empty"
+		}
+		return ""
+	})
+	return err
+}
+
+// AnswerAll answers questions and hands the rows to emit in their order. It begins with the one numbered first.
+func (a *Answerer) AnswerAll(ctx context.Context, questions []*metrics.Sample, first int, emit func(Answered) error) error {
+	return inOrder(ctx, first, width(a.Writer.Model),
+		func(item, _ int) bool { return item < len(questions) },
+		func(ctx context.Context, item int) (Answered, error) { return a.Answer(ctx, questions[item]) },
+		func(_ int, row Answered) error { return emit(row) })
+}
+
+// width is how many items to hold open: enough that one slow item at the head leaves no slot idle.
+func width(b backend.Backend) int { return 2 * cmp.Or(b.Info().Slots, 1) }
