@@ -31,10 +31,10 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// home gives a script an empty home folder and the example datasets.
+// home gives a script an empty home folder, the example datasets and the example corpus.
 func home(env *testscript.Env) error {
 	env.Setenv("ASSAY_HOME", env.WorkDir+"/home")
-	for _, name := range []string{"qa.jsonl", "conversations.jsonl"} {
+	for _, name := range []string{"qa.jsonl", "conversations.jsonl", "questions.jsonl"} {
 		example, err := os.ReadFile("../../examples/" + name)
 		if err != nil {
 			return err
@@ -43,7 +43,7 @@ func home(env *testscript.Env) error {
 			return err
 		}
 	}
-	return nil
+	return os.CopyFS(env.WorkDir+"/corpus", os.DirFS("../../examples/corpus"))
 }
 
 func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/assay-eval/assay/backend/backendtest"
@@ -19,11 +20,12 @@ import (
 )
 
 // newWordServer starts a server that speaks Ollama's protocol and answers the prompts of the three paper
-// metrics, and questions of a user's own that begin with "Does", by comparing words; verdicts only by the schema
+// metrics, questions of a user's own that begin with "Does", and those that make datasets, by comparing words; verdicts only by the schema
 // that must come with their prompt. An answer that contains BABBLE makes it write nonsense, SLOW makes it
-// wait for a minute, or until the client gives up.
+// wait for a minute, or until the client gives up; SLOWONCE does so the first time only.
 func newWordServer() *httptest.Server {
 	mux := http.NewServeMux()
+	var held atomic.Bool // SLOWONCE made it wait
 	reply := func(pattern string, v any) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { json.NewEncoder(w).Encode(v) })
 	}
@@ -63,7 +65,7 @@ func newWordServer() *httptest.Server {
 		res.Message = api.Message{Role: "assistant"}
 		if n := len(req.Messages); n > 0 {
 			last := req.Messages[n-1].Content
-			if strings.Contains(last, "SLOW") {
+			if strings.Contains(last, "SLOW") && !(strings.Contains(last, "SLOWONCE") && held.Swap(true)) {
 				select {
 				case <-r.Context().Done():
 					return
@@ -116,6 +118,19 @@ func wordReply(system, last string, schema []byte) string {
 		return "No"
 	case strings.Contains(system, "one number and nothing else"):
 		return "4"
+	case strings.Contains(system, "You write one question"):
+		// One that holds the words of the text's first sentence, so that it finds the text.
+		return "Is it so that " + strings.TrimRight(tokenize.Sentences(part("Text:", "Question:"))[0].Text, ".") + "?"
+	case strings.Contains(system, "You answer a question with what the text says"):
+		return closest(part("Question:", ""), part("Text:", "\n\nAnswer this"))
+	case strings.Contains(system, "You answer questions from the texts"):
+		return closest(part("Question:", ""), part("Texts:", "\n\nAnswer this"))
+	case strings.Contains(system, "You write wrong answers"):
+		return "Nobody in Peru ever said that."
+	case strings.Contains(system, "You answer questions in one or two"):
+		return "Somebody in Peru said that."
+	case strings.Contains(system, "You write poor answers"):
+		return "It is so."
 	case strings.Contains(system, "write the question"):
 		return "What is it about " + part("Answer:", "Question:") + "?"
 	case strings.Contains(system, "copy them word for word"):
@@ -129,6 +144,17 @@ func wordReply(system, last string, schema []byte) string {
 		}
 	}
 	return b.String()
+}
+
+// closest is the sentence of text that shares the largest part of its words with a question.
+func closest(question, text string) string {
+	best := "?!"
+	for _, s := range tokenize.Sentences(text) {
+		if shared(s.Text, question) > shared(best, question) {
+			best = s.Text
+		}
+	}
+	return best
 }
 
 // verdictReply gives the verdicts on a numbered list of statements, one for each field of the schema.

@@ -18,7 +18,7 @@ import (
 // plain returns what a file says, without markup, and its title.
 func plain(kind string, b []byte) (title, text string, err error) {
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
-	if !utf8.Valid(b) {
+	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 		return "", "", errors.New("it is not UTF-8 text")
 	}
 	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))

@@ -217,7 +217,7 @@ func (r *reader) file(ctx context.Context, name string) error {
 
 func (r *reader) lines(ctx context.Context, from io.Reader) error {
 	scanner := bufio.NewScanner(from)
-	scanner.Buffer(make([]byte, 0, 1<<16), int(r.limits.Document))
+	scanner.Buffer(make([]byte, 0, min(1<<16, r.limits.Document)), int(r.limits.Document))
 	for n := 1; scanner.Scan(); n++ {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/tokenize"
 )
 
 // Prompts are the texts to ask with, by name.
@@ -167,6 +168,8 @@ func (w *Writer) ask(ctx context.Context, prompt string, data any, check func(te
 		reason := ""
 		if g.Stop != backend.StopEnd {
 			reason = "the reply was cut at its length limit, or repeated itself"
+		} else if copies(messages, text) {
+			reason = "the reply copies an example of the prompt"
 		} else {
 			reason = check(text)
 		}
@@ -177,6 +180,38 @@ func (w *Writer) ask(ctx context.Context, prompt string, data any, check func(te
 			return "", &badReply{reason, bounded(text)}
 		}
 	}
+}
+
+// copies reports whether most of what a reply says, by its runs of four words, is what the model said in the
+// prompt's examples and what the last message does not say: weak models take an example for the task.
+func copies(messages []backend.Message, reply string) bool {
+	last := len(messages) - 1
+	examples, given := map[string]bool{}, map[string]bool{}
+	for i, m := range messages[1:] {
+		for _, run := range runs(m.Text) {
+			if i+1 == last {
+				given[run] = true
+			} else {
+				examples[run] = true
+			}
+		}
+	}
+	copied, all := 0, runs(reply)
+	for _, run := range all {
+		if examples[run] && !given[run] {
+			copied++
+		}
+	}
+	return 2*copied > len(all)
+}
+
+// runs are the runs of four words of a text.
+func runs(text string) []string {
+	var list []string
+	for _, gram := range tokenize.NGrams(tokenize.Words(text), 4) {
+		list = append(list, strings.Join(gram, " "))
+	}
+	return list
 }
 
 // fatal reports whether err ends the work as a whole, rather than one row of it.

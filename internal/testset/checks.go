@@ -25,7 +25,7 @@ func checkQuestion(text string) string {
 		return "the question has no question mark"
 	case len(words) < 3 && len(text) < 12:
 		return "the question is too short"
-	case len(words) > 60:
+	case len(words) > 40:
 		return "the question is too long"
 	case slices.ContainsFunc(pointers(), func(p string) bool { return strings.Contains(normal, " "+p+" ") }):
 		return "the question mentions the text it was written from"
