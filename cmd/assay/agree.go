@@ -25,11 +25,13 @@ Says how far metrics agree with people, each number with its 95% interval:
 With several raters the labels are their means, and beside the metrics stands how far the raters agree with each
 other: what one rater's label is worth. Several metrics, and scores that the dataset brings along in its column peers
 (--peer NAME), are compared on the same rows. Labels of pairs (--human preferred: 1 or 2 for the better answer)
-are compared with the side that the metric prefers.
+are compared with the side that the metric prefers. --protocol wikieval takes no labels: its rows are pairs of which
+one is better by the way they were made.
 
   assay agree results --human faithfulness
   assay agree results --human completeness --peer rl_f --peer Bert-KPrec
   assay agree results --labels labels.csv --positive 3
+  assay agree results --protocol wikieval
 ` + labelHelp
 
 // agreeOptions holds the flags of assay agree.
@@ -39,6 +41,7 @@ type agreeOptions struct {
 	peers     []string
 	threshold string
 	pairwise  bool
+	protocol  string
 	seed      uint64
 	format    string
 }
@@ -51,6 +54,7 @@ func agreeCommand(ctx context.Context, s *std, args []string) error {
 	f.StringSliceVar(&o.peers, "peer", nil, "set beside them the scores `NAME` in the dataset's column peers; all: each of them")
 	f.StringVar(&o.threshold, "threshold", "", "scores of at least `VALUE` mean true (default: the middle of the range)")
 	f.BoolVar(&o.pairwise, "pairwise", false, "the labels say which of two answers is better: 1 or 2")
+	f.StringVar(&o.protocol, "protocol", "", "wikieval: which of two rows a metric prefers, of assay testset --recipe wikieval")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
 	f.StringVar(&o.format, "format", "table", "table or json")
 	if err := parse(f, args, 1, 1); err != nil {
@@ -62,6 +66,13 @@ func agreeCommand(ctx context.Context, s *std, args []string) error {
 	run, err := loadScores(f.Arg(0))
 	if err != nil {
 		return err
+	}
+	switch o.protocol {
+	case "":
+	case "wikieval":
+		return o.wikiEval(s, run)
+	default:
+		return usagef("unknown protocol %q: wikieval", o.protocol)
 	}
 	l, err := o.labels.load(ctx, s, run)
 	if err != nil {
