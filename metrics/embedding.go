@@ -15,8 +15,9 @@ func embeddingMetrics() []Metric {
 	return []Metric{
 		answerSimilarityCosine(), answerCorrectnessCosine(), answerRelevanceCosine(),
 		contextRelevanceCosine(), contextRelevanceCosineMax(), faithfulnessCosine(),
-		bertscorePrecision(), bertscoreRecall(), bertscoreF1(), answerCorrectnessBertscore(),
-		faithfulnessBertscore(), faithfulnessBertscoreMax(), faithfulnessAlignment(), moverscore(),
+		bertscorePrecision().metric(), bertscoreRecall().metric(), bertscoreF1().metric(), answerCorrectnessBertscore(),
+		bertscorePrecision().idf(), bertscoreRecall().idf(), bertscoreF1().idf(),
+		faithfulnessBertscore(), faithfulnessBertscoreMax(), faithfulnessAlignment(), moverscore(), moverscoreUniform(),
 		answerCorrectnessAlignment(),
 	}
 }

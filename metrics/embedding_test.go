@@ -51,8 +51,16 @@ func (p *planar) EmbedTokens(_ context.Context, texts []string) ([]backend.Token
 	return answer, nil
 }
 
-// embedded scores one sample by one metric of this family.
+// embedded scores one sample by one metric of this family. Tokens that weigh by their idf do so as if a dataset had
+// nine references, all of them with full stops and some with a river.
 func embedded(t testing.TB, name string, embedder backend.Backend, sample Sample) Result {
+	t.Helper()
+	f := &Frequencies{References: 9, in: map[string]int{".": 9, "river": 2, " river": 4}}
+	return weighed(t, name, embedder, f, sample)
+}
+
+// weighed scores one sample by one metric of this family, with frequencies given.
+func weighed(t testing.TB, name string, embedder backend.Backend, f *Frequencies, sample Sample) Result {
 	t.Helper()
 	ms := embeddingMetrics()
 	i := slices.IndexFunc(ms, func(m Metric) bool { return m.Name == name })
@@ -61,7 +69,7 @@ func embedded(t testing.TB, name string, embedder backend.Backend, sample Sample
 	}
 	var got Result
 	err := Run(t.Context(), func(yield func(*Sample, error) bool) { yield(&sample, nil) }, ms[i:i+1],
-		Models{Embedder: embedder}, Options{}, func(r Result) error { got = r; return nil })
+		Models{Embedder: embedder, Frequencies: f}, Options{}, func(r Result) error { got = r; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +210,7 @@ func TestMoverScore(t *testing.T) {
 	p := &planar{words: map[string]float64{"a": 0, "b": 90, "c": 180, ".": 270}}
 	check := func(answer string, want float64, references ...string) {
 		t.Helper()
-		scores(t, "answer_similarity/moverscore", p, Sample{Answer: answer, References: references}, 1/(1+want))
+		scores(t, "answer_similarity/moverscore_uniform", p, Sample{Answer: answer, References: references}, 1/(1+want))
 	}
 	check("a b", 0, "b a")
 	check("a", math.Sqrt2, "b")
@@ -212,7 +220,7 @@ func TestMoverScore(t *testing.T) {
 	check("a a", (0+2.0)/2, "a c")
 	check("a .", 0, "a") // punctuation weighs nothing
 	check("a", 0, ".", "c", "a")
-	if got := embedded(t, "answer_similarity/moverscore", p, Sample{Answer: "a", References: []string{"."}}); got.Kind != NotApplicable {
+	if got := embedded(t, "answer_similarity/moverscore_uniform", p, Sample{Answer: "a", References: []string{"."}}); got.Kind != NotApplicable {
 		t.Errorf("a reference without words: %+v", got)
 	}
 }
@@ -238,7 +246,7 @@ func TestTransport(t *testing.T) {
 			}
 			best = min(best, sum/float64(len(units)))
 		})
-		if got, _ := transport(cost); math.Abs(got-best) > 1e-9 {
+		if got, _ := transport(newTransporter(cost, nil, nil)); math.Abs(got-best) > 1e-9 {
 			t.Errorf("%v: %v, want %v", cost, got, best)
 		}
 	}
@@ -248,35 +256,41 @@ func TestTransport(t *testing.T) {
 // potentials are worth.
 func TestTransportCertificate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 10 {
+	for round := range 20 {
 		n, m := 1+rng.IntN(40), 1+rng.IntN(40)
-		tr := newTransporter(randomCosts(rng, n, m))
+		var rows, columns []float64
+		if round >= 10 {
+			rows, columns = randomWeights(rng, n), randomWeights(rng, m)
+		}
+		tr := newTransporter(randomCosts(rng, n, m), rows, columns)
+		supply, demand := slices.Clone(tr.supply), slices.Clone(tr.demand)
 		total := tr.solve()
-		worth := 0.0
+		worth, mass := 0.0, 0.0
 		for i, row := range tr.row {
-			worth += row * float64(m)
-			sum := 0
+			worth += row * float64(supply[i])
+			mass += float64(supply[i])
+			sum := int64(0)
 			for k, x := range tr.flow[i] {
 				sum += x
 				if x < 0 || tr.cost[i][k]-row-tr.column[k] < -1e-9 {
 					t.Fatalf("flow %d, reduced cost %v", x, tr.cost[i][k]-row-tr.column[k])
 				}
 			}
-			if sum != m {
-				t.Fatalf("row %d sends %d units of %d", i, sum, m)
+			if sum != supply[i] || rows != nil && math.Abs(float64(sum)/(1<<50)-rows[i]) > 1e-9 {
+				t.Fatalf("row %d sends %d units of %d", i, sum, supply[i])
 			}
 		}
 		for k, column := range tr.column {
-			worth += column * float64(n)
-			sum := 0
+			worth += column * float64(demand[k])
+			sum := int64(0)
 			for i := range n {
 				sum += tr.flow[i][k]
 			}
-			if sum != n {
-				t.Fatalf("column %d receives %d units of %d", k, sum, n)
+			if sum != demand[k] || columns != nil && math.Abs(float64(sum)/(1<<50)-columns[k]) > 1e-9 {
+				t.Fatalf("column %d receives %d units of %d", k, sum, demand[k])
 			}
 		}
-		if math.Abs(worth-total) > 1e-9*float64(n*m) {
+		if math.Abs(worth-total) > 1e-9*mass {
 			t.Errorf("%d by %d: the cost is %v, the potentials are worth %v", n, m, total, worth)
 		}
 	}
@@ -294,6 +308,23 @@ func randomCosts(rng *rand.Rand, n, m int) [][]float64 {
 		}
 	}
 	return cost
+}
+
+// randomWeights add up to 1. They spread over many orders of magnitude, and some are 0.
+func randomWeights(rng *rand.Rand, n int) []float64 {
+	weights := make([]float64, n)
+	weights[rng.IntN(n)] = 1
+	sum := 1.0
+	for i := range weights {
+		if weights[i] == 0 && rng.IntN(5) > 0 {
+			weights[i] = math.Exp(-20 * rng.Float64())
+			sum += weights[i]
+		}
+	}
+	for i := range weights {
+		weights[i] /= sum
+	}
+	return weights
 }
 
 // permute calls each with every order of n things.
@@ -399,7 +430,7 @@ func TestEmbeddingFaults(t *testing.T) {
 	sample := Sample{Answer: "one two", References: []string{"one three"}, Contexts: []string{"two"}}
 	check := func(want string, spoil func([]backend.TokenVectors) []backend.TokenVectors) {
 		t.Helper()
-		for _, name := range []string{"answer_similarity/bertscore_f1", "answer_similarity/moverscore", "faithfulness/bertscore_k_precision"} {
+		for _, name := range []string{"answer_similarity/bertscore_f1", "answer_similarity/bertscore_f1_idf", "answer_similarity/moverscore", "faithfulness/bertscore_k_precision"} {
 			got := embedded(t, name, &faulty{spoil: spoil}, sample)
 			if got.Score != nil || got.Kind != Failed || !strings.Contains(got.Error, want) {
 				t.Errorf("%s: %+v, want %q", name, got, want)

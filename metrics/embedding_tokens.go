@@ -18,7 +18,30 @@ type tokenText struct {
 	tokens  []string
 	vectors [][]float32
 	places  []int
+	weights []float64 // together 1, or 0 if none weighs anything; nil: each token counts the same
 	windows int
+}
+
+// weightless reports whether no token weighs anything.
+func (t tokenText) weightless() bool {
+	return t.weights != nil && !slices.ContainsFunc(t.weights, func(w float64) bool { return w > 0 })
+}
+
+// only returns the tokens, by their indexes, that are to be kept.
+func (t tokenText) only(keep func(i int) bool) tokenText {
+	var kept tokenText
+	for i := range t.tokens {
+		if !keep(i) {
+			continue
+		}
+		kept.tokens = append(kept.tokens, t.tokens[i])
+		kept.vectors = append(kept.vectors, t.vectors[i])
+		kept.places = append(kept.places, t.places[i])
+		if t.weights != nil {
+			kept.weights = append(kept.weights, t.weights[i])
+		}
+	}
+	return kept
 }
 
 // tokenTexts returns the tokens of each text. One that is too long for the model is read in windows of whole
@@ -128,11 +151,11 @@ type tokenMatch struct {
 	at     int // the other text's token
 }
 
-// greedyMatch matches each token of a with the one of b that it is nearest to, and returns the mean of the cosines.
-// Neither may be empty.
+// greedyMatch matches each token of a with the one of b that it is nearest to, and returns the mean of the cosines, by
+// the weights of a. Neither may be empty.
 func greedyMatch(a, b tokenText) (float64, []tokenMatch) {
 	matches := make([]tokenMatch, len(a.vectors))
-	sum := 0.0
+	sum, weight, weights := 0.0, 1.0, float64(len(a.vectors))
 	for i, v := range a.vectors {
 		best := tokenMatch{-1, 0}
 		for k, w := range b.vectors {
@@ -141,9 +164,12 @@ func greedyMatch(a, b tokenText) (float64, []tokenMatch) {
 			}
 		}
 		matches[i] = best
-		sum += best.cosine
+		if a.weights != nil {
+			weight, weights = a.weights[i], 1
+		}
+		sum += best.cosine * weight
 	}
-	return clipped(sum/float64(len(a.vectors)), -1, 1), matches
+	return clipped(sum/weights, -1, 1), matches
 }
 
 // maxTokens is how many tokens a score shows: those that count against it most.
@@ -156,6 +182,11 @@ func weakestTokens(a, b tokenText, matches []tokenMatch, what string) []Finding 
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(matches[i].cosine, matches[k].cosine) })
+	return shownTokens(order, a, b, matches, what, "weakest")
+}
+
+// shownTokens shows the first tokens of a in an order, with their matches in b.
+func shownTokens(order []int, a, b tokenText, matches []tokenMatch, what, which string) []Finding {
 	var list []Finding
 	for _, i := range order[:min(maxTokens, len(order))] {
 		m := matches[i]
@@ -163,7 +194,7 @@ func weakestTokens(a, b tokenText, matches []tokenMatch, what string) []Finding 
 			Where: fmt.Sprintf("%s %d: %q", what, b.places[m.at], strings.TrimSpace(b.tokens[m.at]))})
 	}
 	if len(order) > maxTokens {
-		list = append(list, Finding{Kind: "note", Text: fmt.Sprintf("the %d weakest of %d tokens are shown", maxTokens, len(order))})
+		list = append(list, Finding{Kind: "note", Text: fmt.Sprintf("the %d %s of %d tokens are shown", maxTokens, which, len(order))})
 	}
 	return list
 }
@@ -184,79 +215,116 @@ func answerAndReferences(ctx context.Context, m Models, s *Sample) (answer token
 	return answer, references, nil
 }
 
-// bertscore makes a metric of BERTScore. Of several references the best counts. The tokens that the model puts
-// around a text are left out, none is weighted by its rarity, and no baseline is subtracted. Where precision or
-// recall is not positive, their harmonic mean is 0.
-func bertscore(name, doc, formula string, value func(precision, recall float64) float64) Metric {
-	return Metric{
-		Name:     name,
-		Doc:      doc,
-		Source:   "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, without idf and rescaling",
-		Formula:  formula,
-		Calls:    "1 text to embed by tokens for the answer, 1 for each reference",
-		Min:      -1,
-		Max:      1,
-		Needs:    Answer | References,
-		EmbedOps: backend.CanEmbedTokens,
-		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
-			answer, references, err := answerAndReferences(ctx, m, s)
-			if err != nil {
-				return Score{}, err
-			}
-			best := Score{Value: math.Inf(-1)}
-			for _, reference := range references {
-				precision, found := greedyMatch(answer, reference)
-				recall, kept := greedyMatch(reference, answer)
-				v := value(precision, recall)
-				if v <= best.Value {
-					continue
-				}
-				best = Score{Value: v, Because: []Finding{
-					{Kind: "note", Text: fmt.Sprintf("reference %d: precision %.3f, recall %.3f", reference.places[0], precision, recall)},
-				}}
-				if value(1, 0) != value(1, 1) { // recall counts
-					best.Because = append(best.Because, weakestTokens(reference, answer, kept, "answer")...)
-				}
-				if value(0, 1) != value(1, 1) {
-					best.Because = append(best.Because, weakestTokens(answer, reference, found, "reference")...)
-				}
-			}
-			return best, nil
-		},
+// A bertscore is one of BERTScore's three values. Of several references the best counts. The tokens that the model
+// puts around a text are left out, and no baseline is subtracted. Where precision or recall is not positive, their
+// harmonic mean is 0.
+type bertscore struct {
+	name, doc, formula string
+	min                float64
+	precision, recall  bool // whether it takes them into account
+	value              func(precision, recall float64) float64
+}
+
+func bertscorePrecision() bertscore {
+	return bertscore{
+		name:      "precision",
+		doc:       "mean over the answer's tokens of the cosine with the nearest token of the reference",
+		formula:   "maximum over references of the mean over the answer's tokens of the maximum over the reference's tokens of their cosine",
+		min:       -1,
+		precision: true,
+		value:     func(precision, _ float64) float64 { return precision },
 	}
 }
 
-func bertscorePrecision() Metric {
-	return bertscore("answer_similarity/bertscore_precision",
-		"mean over the answer's tokens of the cosine with the nearest token of the reference",
-		"maximum over references of the mean over the answer's tokens of the maximum over the reference's tokens of their cosine",
-		func(precision, _ float64) float64 { return precision })
+func bertscoreRecall() bertscore {
+	return bertscore{
+		name:    "recall",
+		doc:     "mean over the reference's tokens of the cosine with the nearest token of the answer",
+		formula: "maximum over references of the mean over the reference's tokens of the maximum over the answer's tokens of their cosine",
+		min:     -1,
+		recall:  true,
+		value:   func(_, recall float64) float64 { return recall },
+	}
 }
 
-func bertscoreRecall() Metric {
-	return bertscore("answer_similarity/bertscore_recall",
-		"mean over the reference's tokens of the cosine with the nearest token of the answer",
-		"maximum over references of the mean over the reference's tokens of the maximum over the answer's tokens of their cosine",
-		func(_, recall float64) float64 { return recall })
-}
-
-func bertscoreF1() Metric {
-	m := bertscore("answer_similarity/bertscore_f1",
-		"harmonic mean of BERTScore's precision and recall",
-		"maximum over references of 2PR / (P + R), 0 where P or R is not positive",
-		func(precision, recall float64) float64 {
+func bertscoreF1() bertscore {
+	return bertscore{
+		name:      "f1",
+		doc:       "harmonic mean of BERTScore's precision and recall",
+		formula:   "maximum over references of 2PR / (P + R), 0 where P or R is not positive",
+		precision: true,
+		recall:    true,
+		value: func(precision, recall float64) float64 {
 			if precision <= 0 || recall <= 0 {
 				return 0
 			}
 			return clipped(2*precision*recall/(precision+recall), 0, 1)
-		})
-	m.Min = 0
-	return m
+		},
+	}
+}
+
+// metric is the method in which every token counts the same.
+func (b bertscore) metric() Metric {
+	return Metric{
+		Name:     "answer_similarity/bertscore_" + b.name,
+		Doc:      b.doc,
+		Source:   "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, without idf and rescaling",
+		Formula:  b.formula,
+		Calls:    "1 text to embed by tokens for the answer, 1 for each reference",
+		Min:      b.min,
+		Max:      1,
+		Needs:    Answer | References,
+		EmbedOps: backend.CanEmbedTokens,
+		Score:    func(ctx context.Context, m Models, s *Sample) (Score, error) { return b.score(ctx, m, s, nil) },
+	}
+}
+
+// score compares the answer with each reference, both as f weighs them. Where the tokens that a mean is over weigh
+// nothing, there is no such mean.
+func (b bertscore) score(ctx context.Context, m Models, s *Sample, f *Frequencies) (Score, error) {
+	answer, references, err := answerAndReferences(ctx, m, s)
+	if err != nil {
+		return Score{}, err
+	}
+	answer = f.weigh(answer)
+	best := Score{Value: math.Inf(-1)}
+	for _, reference := range references {
+		reference = f.weigh(reference)
+		if b.precision && answer.weightless() || b.recall && reference.weightless() {
+			continue
+		}
+		precision, found := greedyMatch(answer, reference)
+		recall, kept := greedyMatch(reference, answer)
+		value := b.value(precision, recall)
+		if value <= best.Value {
+			continue
+		}
+		var means []string
+		if !answer.weightless() {
+			means = append(means, fmt.Sprintf("precision %.3f", precision))
+		}
+		if !reference.weightless() {
+			means = append(means, fmt.Sprintf("recall %.3f", recall))
+		}
+		best = Score{Value: value, Because: []Finding{
+			{Kind: "note", Text: fmt.Sprintf("reference %d: %s", reference.places[0], strings.Join(means, ", "))},
+		}}
+		if b.recall {
+			best.Because = append(best.Because, f.tokenFindings(reference, answer, kept, "answer")...)
+		}
+		if b.precision {
+			best.Because = append(best.Because, f.tokenFindings(answer, reference, found, "reference")...)
+		}
+	}
+	if math.IsInf(best.Value, -1) {
+		return Score{}, errWeightless()
+	}
+	return best, nil
 }
 
 // answerCorrectnessBertscore is BERTScore's recall under the name that unitxt has it by.
 func answerCorrectnessBertscore() Metric {
-	m := bertscoreRecall()
+	m := bertscoreRecall().metric()
 	m.Name = "answer_correctness/bertscore_recall"
 	m.Source = "unitxt answer_correctness.bert_score_recall; BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3"
 	return m

@@ -4,34 +4,53 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/tokenize"
 )
 
 // moverscore is MoverScore of single tokens: how far the answer's tokens are moved to become the reference's.
-// Unlike BERTScore's, the matching is one of all tokens at once, so that none can be matched twice over. Each
-// token that holds a letter or digit weighs the same: the paper's weights by rarity want a corpus.
+// Unlike BERTScore's, the matching is one of all tokens at once, so that none can be matched twice over. As in the
+// paper a token weighs by its idf, counted over the dataset's references for both texts.
 func moverscore() Metric {
+	m := moverscoreUniform()
+	m.Name = "answer_similarity/moverscore"
+	m.Doc += ", where rare tokens weigh more"
+	m.Source = "MoverScore (Zhao et al. 2019, arXiv 1909.02622), section 3, of single tokens"
+	m.Formula = strings.ReplaceAll(m.Formula, "mean", "weighted mean") + idfFormula
+	m.Calls += idfCalls
+	m.NeedsFrequencies = true
+	m.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
+		return scoreMover(ctx, m, s, m.Frequencies)
+	}
+	return m
+}
+
+// moverscoreUniform lets every token that holds a letter or digit weigh the same, whatever stands in other rows.
+func moverscoreUniform() Metric {
 	return Metric{
-		Name:     "answer_similarity/moverscore",
+		Name:     "answer_similarity/moverscore_uniform",
 		Doc:      "how little the answer's tokens must be moved to become the reference's",
-		Source:   "MoverScore (Zhao et al. 2019, arXiv 1909.02622), of single tokens, without idf",
+		Source:   "MoverScore (Zhao et al. 2019, arXiv 1909.02622), section 3, of single tokens, without idf",
 		Formula:  "maximum over references of 1 / (1 + W), W the least mean Euclidean distance between tokens over all ways to move one text's into the other's",
 		Calls:    "1 text to embed by tokens for the answer, 1 for each reference",
 		Min:      1.0 / 3,
 		Max:      1,
 		Needs:    Answer | References,
 		EmbedOps: backend.CanEmbedTokens,
-		Score:    scoreMover,
+		Score:    func(ctx context.Context, m Models, s *Sample) (Score, error) { return scoreMover(ctx, m, s, nil) },
 	}
 }
 
-func scoreMover(ctx context.Context, m Models, s *Sample) (Score, error) {
+// scoreMover moves the answer's words to each reference's, as f weighs them.
+func scoreMover(ctx context.Context, m Models, s *Sample, f *Frequencies) (Score, error) {
 	answer, references, err := answerAndReferences(ctx, m, s)
 	if err != nil {
 		return Score{}, err
 	}
+	refused := fmt.Errorf("%w: the answer or every reference has no words", ErrNotApplicable)
 	answer = withWords(answer)
 	var best Score
 	for _, reference := range references {
@@ -39,22 +58,26 @@ func scoreMover(ctx context.Context, m Models, s *Sample) (Score, error) {
 		if len(answer.tokens) == 0 || len(reference.tokens) == 0 {
 			continue
 		}
-		cost := make([][]float64, len(answer.vectors))
-		for i, v := range answer.vectors {
-			cost[i] = make([]float64, len(reference.vectors))
-			for k, w := range reference.vectors {
+		from, to := withWeight(f.weigh(answer)), withWeight(f.weigh(reference))
+		if len(from.tokens) == 0 || len(to.tokens) == 0 {
+			refused = errWeightless()
+			continue
+		}
+		cost := make([][]float64, len(from.vectors))
+		for i, v := range from.vectors {
+			cost[i] = make([]float64, len(to.vectors))
+			for k, w := range to.vectors {
 				cost[i][k] = euclidean(v, w)
 			}
 		}
-		far, flow := transport(cost)
+		far, flow := transport(newTransporter(cost, from.weights, to.weights))
 		if value := clipped(1/(1+far), 1.0/3, 1); value > best.Value {
-			best = Score{Value: value, Because: movedTokens(answer, reference, cost, flow)}
-			note := Finding{Kind: "note", Text: fmt.Sprintf("reference %d: mean distance %.3f", reference.places[0], far)}
-			best.Because = append([]Finding{note}, best.Because...)
+			note := Finding{Kind: "note", Text: fmt.Sprintf("reference %d: mean distance %.3f", to.places[0], far)}
+			best = Score{Value: value, Because: append([]Finding{note}, f.tokenFindings(from, to, mostMoved(cost, flow), "reference")...)}
 		}
 	}
 	if best.Value == 0 {
-		return Score{}, fmt.Errorf("%w: the answer or every reference has no words", ErrNotApplicable)
+		return Score{}, refused
 	}
 	return best, nil
 }
@@ -71,20 +94,16 @@ func euclidean(a, b []float32) float64 {
 
 // withWords leaves out the tokens without a letter or digit.
 func withWords(t tokenText) tokenText {
-	var kept tokenText
-	for i, token := range t.tokens {
-		if tokenize.HasWords(token) {
-			kept.tokens = append(kept.tokens, token)
-			kept.vectors = append(kept.vectors, t.vectors[i])
-			kept.places = append(kept.places, t.places[i])
-		}
-	}
-	return kept
+	return t.only(func(i int) bool { return tokenize.HasWords(t.tokens[i]) })
 }
 
-// movedTokens shows, of the answer's tokens, those that were moved farthest, and where most of each went. Value is the
-// cosine, as elsewhere.
-func movedTokens(answer, reference tokenText, cost [][]float64, flow [][]int) []Finding {
+// withWeight leaves out the tokens that weigh nothing.
+func withWeight(t tokenText) tokenText {
+	return t.only(func(i int) bool { return t.weights == nil || t.weights[i] > 0 })
+}
+
+// mostMoved tells for each token where most of it went. The cosine is that of the two vectors, as elsewhere.
+func mostMoved(cost [][]float64, flow [][]int64) []tokenMatch {
 	matches := make([]tokenMatch, len(cost))
 	for i, row := range flow {
 		to := 0
@@ -95,40 +114,56 @@ func movedTokens(answer, reference tokenText, cost [][]float64, flow [][]int) []
 		}
 		matches[i] = tokenMatch{clipped(1-cost[i][to]*cost[i][to]/2, -1, 1), to}
 	}
-	return weakestTokens(answer, reference, matches, "reference")
+	return matches
 }
 
-// transport solves the transport problem exactly: rows and columns each hold the same mass altogether, spread
-// evenly, and moving a unit of it from row i to column k costs cost[i][k]. It returns the least mean cost and how
-// much goes where; each row holds as many units as there are columns, and the other way round, so that all
-// amounts are whole numbers.
-//
-// It sends mass along shortest paths, one after the other, where paths may take back what was sent before
-// (Edmonds and Karp 1972, with potentials so that no edge has a negative length).
-func transport(cost [][]float64) (mean float64, flow [][]int) {
-	t := newTransporter(cost)
-	return t.solve() / float64(len(cost)*len(cost[0])), t.flow
-}
-
-// A transporter is a transport problem that is being solved.
+// A transporter is a transport problem: rows and columns each hold the same mass altogether, and moving a unit of
+// it from row i to column k costs cost[i][k]. All amounts are whole numbers. It is solved exactly: mass is sent along
+// shortest paths, one after the other, where paths may take back what was sent before (Edmonds and Karp 1972, with
+// potentials so that no edge has a negative length).
 type transporter struct {
 	cost           [][]float64
-	flow           [][]int
-	supply, demand []int     // what rows still hold, and what columns still want
+	flow           [][]int64
+	supply, demand []int64   // what rows still hold, and what columns still want
 	row, column    []float64 // potentials: cost[i][k] - row[i] - column[k] is at least 0, and 0 where mass flows
 }
 
-func newTransporter(cost [][]float64) *transporter {
+// newTransporter spreads the mass by weights, which add up to 1, or evenly where they are nil.
+func newTransporter(cost [][]float64, rows, columns []float64) *transporter {
 	n, m := len(cost), len(cost[0])
-	t := &transporter{cost: cost, supply: make([]int, n), demand: make([]int, m), row: make([]float64, n), column: make([]float64, m)}
-	for i := range cost {
-		t.flow = append(t.flow, make([]int, m))
-		t.supply[i] = m
+	t := &transporter{cost: cost, row: make([]float64, n), column: make([]float64, m)}
+	for range n {
+		t.flow = append(t.flow, make([]int64, m))
 	}
-	for k := range t.demand {
-		t.demand[k] = n
+	if rows == nil && columns == nil {
+		t.supply, t.demand = slices.Repeat([]int64{int64(m)}, n), slices.Repeat([]int64{int64(n)}, m)
+	} else {
+		t.supply, t.demand = units(rows), units(columns)
 	}
 	return t
+}
+
+// units cuts a mass of 2^50 by weights, to within one unit, such that nothing of it is lost.
+func units(weights []float64) []int64 {
+	const mass int64 = 1 << 50
+	list := make([]int64, len(weights))
+	sum, given := 0.0, int64(0)
+	for i, w := range weights {
+		sum += w
+		list[i] = min(mass, int64(math.Round(sum*float64(mass)))) - given
+		given += list[i]
+	}
+	list[len(list)-1] += mass - given
+	return list
+}
+
+// transport solves t, and returns the least mean cost and how much goes where.
+func transport(t *transporter) (mean float64, flow [][]int64) {
+	mass := int64(0)
+	for _, n := range t.supply {
+		mass += n
+	}
+	return t.solve() / float64(mass), t.flow
 }
 
 // solve sends all mass, and returns what that costs.

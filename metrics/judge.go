@@ -62,6 +62,7 @@ func (j *TrainedJudge) AsMetric() (Metric, error) {
 	for i, f := range features {
 		m.JudgeOps |= f.JudgeOps
 		m.EmbedOps |= f.EmbedOps
+		m.NeedsFrequencies = m.NeedsFrequencies || f.NeedsFrequencies
 		if !j.Features[i].Optional {
 			m.Needs |= f.Needs
 		}

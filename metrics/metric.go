@@ -27,6 +27,10 @@ type Metric struct {
 	JudgeOps backend.Ops // what it asks of the judge; 0: it asks nothing
 	EmbedOps backend.Ops // what it asks of the embedding model; 0: it asks nothing
 
+	// NeedsFrequencies says that it weighs tokens by [Models.Frequencies], so that its values depend on the
+	// references of all rows.
+	NeedsFrequencies bool
+
 	EncoderOps backend.Ops // what it asks of the encoder; 0: it asks nothing
 	Output     string      // the label of the encoder's number that it reads
 

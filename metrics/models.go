@@ -18,6 +18,9 @@ type Models struct {
 	Prompts  Prompts         // the texts to ask with
 	Seed     uint64          // of everything that is drawn at random, beside each prompt's own
 
+	// Frequencies are those of the dataset that is scored, from [CountReferences]; nil if no metric needs them.
+	Frequencies *Frequencies
+
 	calls *calls
 }
 

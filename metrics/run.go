@@ -45,6 +45,11 @@ type Options struct {
 //
 // Run returns once everything that it started has ended.
 func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models, o Options, emit func(Result) error) error {
+	for _, metric := range ms {
+		if metric.NeedsFrequencies && m.Frequencies == nil {
+			return fmt.Errorf("%s needs the frequencies of tokens: see CountReferences", metric.Name)
+		}
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	rows := make(chan *row, openSamples(o, m)-1) // beside the row that is being emitted
