@@ -90,18 +90,5 @@ func agreement(a, b []string) float64 {
 	if 2*float64(min(len(a), len(b))) < minAgreement*total {
 		return 0
 	}
-	row := make([]int, len(b)+1) // row[j]: of the words of a so far and b[:j]
-	for _, x := range a {
-		diagonal := 0
-		for j, y := range b {
-			above := row[j+1]
-			if x == y {
-				row[j+1] = diagonal + 1
-			} else {
-				row[j+1] = max(above, row[j])
-			}
-			diagonal = above
-		}
-	}
-	return 2 * float64(row[len(b)]) / total
+	return 2 * float64(len(commonSubsequence(a, b))) / total
 }

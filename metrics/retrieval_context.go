@@ -169,11 +169,11 @@ func contextMatches() []Metric {
 			},
 		}
 	}
-	byString := func(name, doc, formula string, score func(s *Sample) Score) Metric {
+	byString := func(name, doc, formula string, score func(s *Sample) (Score, error)) Metric {
 		return Metric{
 			Name: name, Doc: doc, Source: "Ragas, NonLLMContextPrecisionWithReference and NonLLMContextRecall", Formula: formula, Calls: "none",
 			Min: 0, Max: 1, Needs: Contexts | ReferenceContexts,
-			Score: func(_ context.Context, _ Models, s *Sample) (Score, error) { return score(s), nil },
+			Score: func(_ context.Context, _ Models, s *Sample) (Score, error) { return score(s) },
 		}
 	}
 	recall := func(s *Sample) (float64, error) { return matchIDs(s.ContextIDs, s.ReferenceContextIDs).recall(), nil }
@@ -197,67 +197,51 @@ func contextMatches() []Metric {
 
 // mostAlike returns the highest Levenshtein similarity of a text to any other, 1 - edits / characters of the
 // longer text, and which that is. Nothing under 0.5 is looked for: it returns 0 and -1 then.
-func mostAlike(text string, others []string) (value float64, at int) {
+func mostAlike(text string, others []string) (value float64, at int, err error) {
 	at = -1
 	a := []rune(text)
 	for i, other := range others {
 		b := []rune(other)
 		longest := max(len(a), len(b))
-		edits, ok := editsWithin(a, b, longest/2)
-		if v := 1 - portion(edits, longest); ok && v > value {
+		if longest-min(len(a), len(b)) > longest/2 {
+			continue // so many edits at least
+		}
+		n, err := edits(a, b)
+		if err != nil {
+			return 0, -1, err
+		}
+		if v := 1 - portion(n, longest); n <= longest/2 && v > value {
 			value, at = v, i
 		}
 	}
-	return value, at
-}
-
-// editsWithin is the Levenshtein distance of two texts, if it is no more than most: passages are long, and most
-// pairs of them have little in common.
-func editsWithin(a, b []rune, most int) (edits int, ok bool) {
-	if max(len(a), len(b))-min(len(a), len(b)) > most {
-		return 0, false
-	}
-	row := make([]int, len(b)+1) // row[j]: from a so far to b[:j]
-	for j := range row {
-		row[j] = j
-	}
-	for i, x := range a {
-		diagonal, least := row[0], i+1
-		row[0] = i + 1
-		for j, y := range b {
-			here := diagonal
-			if x != y {
-				here = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], here
-			least = min(least, here)
-		}
-		if least > most {
-			return 0, false
-		}
-	}
-	return row[len(b)], row[len(b)] <= most
+	return value, at, nil
 }
 
 // stringPrecision is Ragas' average precision of contexts by similarity.
-func stringPrecision(s *Sample) Score {
+func stringPrecision(s *Sample) (Score, error) {
 	m := matches{references: len(s.ReferenceContexts)}
 	var score Score
 	for i, text := range s.Contexts {
-		value, at := mostAlike(text, s.ReferenceContexts)
+		value, at, err := mostAlike(text, s.ReferenceContexts)
+		if err != nil {
+			return Score{}, err
+		}
 		m.of = append(m.of, at)
 		score.Because = append(score.Because, alikeFinding(text, fmt.Sprintf("rank %d", i+1), value, at >= 0))
 	}
 	score.Value = m.averagePrecision()
-	return score
+	return score, nil
 }
 
 // stringRecall is Ragas' recall of contexts by similarity: its threshold itself is too little here.
-func stringRecall(s *Sample) Score {
+func stringRecall(s *Sample) (Score, error) {
 	found := 0
 	var score Score
 	for i, text := range s.ReferenceContexts {
-		value, _ := mostAlike(text, s.Contexts)
+		value, _, err := mostAlike(text, s.Contexts)
+		if err != nil {
+			return Score{}, err
+		}
 		match := value > 0.5
 		if match {
 			found++
@@ -265,7 +249,7 @@ func stringRecall(s *Sample) Score {
 		score.Because = append(score.Because, alikeFinding(text, fmt.Sprintf("reference %d", i+1), value, match))
 	}
 	score.Value = portion(found, len(s.ReferenceContexts))
-	return score
+	return score, nil
 }
 
 func alikeFinding(text, where string, value float64, match bool) Finding {

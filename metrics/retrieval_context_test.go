@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 func TestContextCorrectness(t *testing.T) {
@@ -90,47 +89,4 @@ func TestContextMatchesByString(t *testing.T) {
 	if err != nil || len(got.Because) != 2 || got.Because[0].Value == nil || *got.Because[0].Value != 0.75 || *got.Because[1].Verdict {
 		t.Errorf("findings %+v, %v", got.Because, err)
 	}
-}
-
-func TestEditsWithin(t *testing.T) {
-	check := func(a, b string, want int) {
-		t.Helper()
-		for most := range 9 {
-			got, ok := editsWithin([]rune(a), []rune(b), most)
-			if ok != (want <= most) || ok && got != want {
-				t.Errorf("%q to %q within %d: %d, %v; want %d", a, b, most, got, ok, want)
-			}
-		}
-	}
-	check("kitten", "sitting", 3)
-	check("Saturday", "Sunday", 3)
-	check("flaw", "lawn", 2)
-	check("", "abc", 3)
-	check("", "", 0)
-	check("größe", "grosse", 3)
-}
-
-// The distance is a metric, and leaving off early changes nothing.
-func FuzzEditsWithin(f *testing.F) {
-	f.Add("abcd", "ab", "x", 1)
-	f.Add("", "é", "e", 0)
-	f.Fuzz(func(t *testing.T, a, b, c string, most int) {
-		if len(a)+len(b)+len(c) > 300 || !utf8.ValidString(a+" "+b+" "+c) {
-			return
-		}
-		edits := func(a, b string) int {
-			n, ok := editsWithin([]rune(a), []rune(b), 300)
-			if !ok {
-				t.Fatalf("%q to %q: more than all characters", a, b)
-			}
-			return n
-		}
-		ab := edits(a, b)
-		if ab != edits(b, a) || (ab == 0) != (a == b) || ab > edits(a, c)+edits(c, b) || ab > max(len([]rune(a)), len([]rune(b))) {
-			t.Errorf("%q to %q: %d", a, b, ab)
-		}
-		if got, ok := editsWithin([]rune(a), []rune(b), most); ok != (ab <= most) || ok && got != ab {
-			t.Errorf("%q to %q within %d: %d, %v; want %d", a, b, most, got, ok, ab)
-		}
-	})
 }
