@@ -109,6 +109,9 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 			return usageError{err}
 		}
 	}
+	if err := o.countTokens(ctx, s, plan, st); err != nil {
+		return err
+	}
 	m := o.manifest(plan, st)
 	dir := o.output
 	if dir == "" {
@@ -138,6 +141,8 @@ type plan struct {
 	data     *dataset.Reader
 	failures failureLimit
 	left     []metrics.Metric // of the preset, because the dataset lacks a column
+
+	frequencies *metrics.Frequencies // of tokens in the references; nil if no metric needs them
 }
 
 // plan checks everything that can be checked before a model is loaded.
@@ -278,6 +283,11 @@ func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 		Criteria: p.criteria,
 		Judges:   p.judged,
 		Seed:     o.seed,
+
+		Frequencies: p.frequencies.Digest(),
+	}
+	if f := p.frequencies; f != nil && f.Unread > 0 {
+		m.Notes = append(slices.Clip(m.Notes), fmt.Sprintf("the references of %d samples could not be read and do not count for how rare a token is", f.Unread))
 	}
 	seen := map[string]bool{}
 	for _, metric := range p.metrics {
@@ -293,6 +303,16 @@ func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 		}
 	}
 	return m
+}
+
+// countTokens reads all references before anything is scored, if a metric weighs their tokens by how rare they are.
+func (o *runOptions) countTokens(ctx context.Context, s *std, p *plan, st *stack) (err error) {
+	if !slices.ContainsFunc(p.metrics, func(m metrics.Metric) bool { return m.NeedsFrequencies }) {
+		return nil
+	}
+	s.note("counting tokens in the references of all %d samples", p.data.Summary().Rows)
+	p.frequencies, err = metrics.CountReferences(ctx, o.samples(ctx, p, 0), metrics.Models{Embedder: st.embed}, metrics.Options{Grace: grace})
+	return err
 }
 
 // defaultDir is the run folder when none is named: the same for the same run.
@@ -356,7 +376,7 @@ func (o *runOptions) score(ctx context.Context, s *std, p *plan, st *stack, w *r
 	defer stop()
 
 	options := metrics.Options{Grace: grace, Ready: func(metrics.Result) { meter.result() }}
-	models := metrics.Models{Judge: st.judge, Embedder: st.embed, Encoder: st.encoder, Prompts: p.prompts, Seed: o.seed}
+	models := metrics.Models{Judge: st.judge, Embedder: st.embed, Encoder: st.encoder, Prompts: p.prompts, Seed: o.seed, Frequencies: p.frequencies}
 	return metrics.Run(ctx, o.samples(ctx, p, w.Kept()), p.metrics, models, options, w.Write)
 }
 

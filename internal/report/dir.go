@@ -44,6 +44,8 @@ type Config struct {
 	Criteria string   `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
 	Judges   string   `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
 	Seed     uint64   `json:"seed"`
+
+	Frequencies string `json:"frequencies,omitempty"` // the digest of the counts of tokens in the references, where a metric weighs by them
 }
 
 // A Dataset is where the samples came from.
@@ -122,6 +124,7 @@ func (c Config) differs(d Config) string {
 		{"encoder", c.Encoder, d.Encoder},
 		{"prompts", c.Prompts, d.Prompts},
 		{"seed", c.Seed, d.Seed},
+		{"count of tokens in the references", c.Frequencies, d.Frequencies},
 	} {
 		a, errA := json.Marshal(part.a)
 		b, errB := json.Marshal(part.b)

@@ -198,6 +198,9 @@ func TestRefusals(t *testing.T) {
 	other.Config.Judge = &Model{Digest: "sha256:1"}
 	check("another judge", dir, other, "its judge differs")
 	other = m
+	other.Config.Frequencies = "sha256:1"
+	check("another count of tokens", dir, other, "its count of tokens in the references differs")
+	other = m
 	other.Config.Dataset.Path = "elsewhere.jsonl"
 	w = create(t, dir, other) // the same content in another place is the same run
 	kill(w)
