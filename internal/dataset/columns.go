@@ -9,7 +9,7 @@ import (
 
 // fieldColumns lists the fields of a sample and, for each, the names of columns that are recognised
 // as it: ours first, then those of Ragas, DeepEval, promptfoo, unitxt, TruLens, RAGChecker and
-// continuous-eval.
+// continuous-eval. A conversation is no field of its own: see [draft.converse].
 func fieldColumns() []fieldNames {
 	return []fieldNames{
 		{"id", []string{"id", "sample_id", "query_id"}},
@@ -25,6 +25,7 @@ func fieldColumns() []fieldNames {
 		{"reference_contexts", []string{"reference_contexts", "ground_truth_context", "ground_truth_contexts"}},
 		{"reference_context_ids", []string{"reference_context_ids"}},
 		{"history", []string{"history", "chat_history"}},
+		{"conversation", []string{"conversation", "conversations", "messages", "turns"}},
 		{"relevance", []string{"relevance", "qrels", "relevance_judgments"}},
 		{"other_answers", []string{"other_answers", "multi_responses", "answer_b"}},
 		{"tool_calls", []string{"tool_calls", "tools_called"}},
@@ -74,34 +75,35 @@ func newColumns(asked map[string]string) (*columns, error) {
 
 // see takes note of a record's columns.
 func (c *columns) see(rec record) error {
-	var fresh []string
+	var fresh []cell
 	for _, cell := range rec.cells {
 		if _, old := c.field[cell.column]; !old {
 			c.field[cell.column] = nil
 			c.order = append(c.order, cell.column)
-			fresh = append(fresh, cell.column)
+			fresh = append(fresh, cell)
 		}
 	}
 	if len(c.order) > maxColumns {
 		return fmt.Errorf("more than %d different columns: want the same ones in every row", maxColumns)
 	}
-	for _, column := range fresh {
-		if err := c.settle(column); err != nil {
+	for _, cell := range fresh {
+		if err := c.settle(cell); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle decides which fields a column fills: those that the user gave it, or else the one that its
-// name is known for.
-func (c *columns) settle(column string) error {
+// settle decides which fields the column of a cell fills: those that the user gave it, or else the one that
+// its name is known for.
+func (c *columns) settle(first cell) error {
+	column := first.column
 	for _, f := range fieldColumns() {
 		if c.asked[f.field] == column {
 			c.field[column] = append(c.field[column], f.field)
 		}
 	}
-	field := c.known(column)
+	field := c.known(first)
 	if len(c.field[column]) > 0 || field == "" || c.asked[field] != "" {
 		return nil
 	}
@@ -114,17 +116,23 @@ func (c *columns) settle(column string) error {
 	return nil
 }
 
-// known returns the field that a column is recognised as, "" if none. Two names depend on what is beside
-// them: "context" is what should have been retrieved where DeepEval's "retrieval_context" is there too,
-// and "query_id" is an id only where there is no "id".
-func (c *columns) known(column string) string {
-	name := snake(column)
+// known returns the field that the column of a cell is recognised as, "" if none. Some names depend on what is
+// beside them: "context" is what should have been retrieved where DeepEval's "retrieval_context" is there too,
+// "query_id" is an id only where there is no "id", and "messages" and the like are a conversation only where
+// there is no history. Nor are they one if they hold something else: "turns" may be a number.
+func (c *columns) known(first cell) string {
+	name := snake(first.column)
 	field := c.names[name]
+	if field == "conversation" && !first.converses() {
+		return ""
+	}
 	for _, other := range c.order {
 		switch {
 		case name == "context" && snake(other) == "retrieval_context":
 			return "reference_contexts"
 		case field == "id" && name != "id" && snake(other) == "id":
+			return ""
+		case field == "conversation" && c.names[snake(other)] == "history":
 			return ""
 		}
 	}

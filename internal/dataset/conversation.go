@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
@@ -16,6 +17,7 @@ type turn struct {
 	backend.Message
 	calls []metrics.ToolCall // that it makes
 	work  bool               // it makes calls, or is what a tool returned
+	found []string           // the passages that were retrieved for it
 }
 
 // messages are the turns as a sample holds them.
@@ -40,7 +42,19 @@ func callsIn(turns []turn) []metrics.ToolCall {
 // said before it the history, the reply to it the answer, and what was done before that reply the steps.
 // The calls that were made are the sample's; in a whole conversation that makes none, beside reference
 // calls, it is known that there were none.
+//
+// A conversation in a column of its own is a whole one, too, unless there is another question beside it: then it
+// is the history of that.
 func (d *draft) converse() error {
+	switch question := strings.TrimSpace(d.Question); {
+	case len(d.talk) == 0:
+	case len(d.turns) > 0 || len(d.History) > 0:
+		return errors.New("a conversation in a column of its own, and another beside it")
+	case question == "" || question == strings.TrimSpace(lastQuestion(d.talk)):
+		d.turns = d.talk
+	default:
+		d.History = messages(d.talk)
+	}
 	switch {
 	case len(d.called) > 0 && d.ToolCalls != nil:
 		return errors.New("a conversation with calls of tools in it, and a column of them beside it")
@@ -60,24 +74,50 @@ func (d *draft) converse() error {
 	for end > last+1 && d.turns[end-1].Role == backend.Assistant && !d.turns[end-1].work {
 		end--
 	}
-	var reply []string
+	var texts []string
 	for _, t := range d.turns[end:] {
-		reply = append(reply, t.Text)
+		texts = append(texts, t.Text)
 	}
+	reply, answer := strings.Join(texts, "\n"), strings.TrimSpace(d.Answer)
 	switch {
 	case last < 0:
 		return errors.New("a conversation in which the user says nothing")
 	case len(d.History) > 0:
 		return errors.New("a conversation for a question, and a history beside it")
-	case len(reply) > 0 && d.Answer != "":
-		return errors.New("a conversation that ends with a reply, and an answer beside it")
-	case len(reply) > 0:
-		d.Answer = strings.Join(reply, "\n")
+	case reply != "" && answer != "" && answer != strings.TrimSpace(reply):
+		return errors.New("a conversation that ends with a reply, and an answer beside it that is another")
+	case reply != "":
+		d.Answer = reply
+	}
+	for _, t := range d.turns[last+1:] {
+		if len(d.Contexts) == 0 {
+			d.Contexts = t.found
+		}
 	}
 	d.Question = d.turns[last].Text
 	d.History = messages(d.turns[:last])
 	d.Steps = messages(d.turns[last+1 : end])
 	return nil
+}
+
+// lastQuestion is what the user said last.
+func lastQuestion(turns []turn) string {
+	for _, t := range slices.Backward(turns) {
+		if t.Role == backend.User {
+			return t.Text
+		}
+	}
+	return ""
+}
+
+// converses reports whether a cell may hold a conversation whose turns say who speaks: nothing yet, or a list that
+// begins with an object or a pair.
+func (c cell) converses() bool {
+	if !c.list() {
+		return len(bytes.TrimSpace(c.value)) == 0 || !c.text && kindOf(c.value) == "null"
+	}
+	list, err := c.elements()
+	return err == nil && (len(list) == 0 || kindOf(list[0]) == "an object" || kindOf(list[0]) == "a list")
 }
 
 // turns decodes a conversation: a list of objects with a role and a text, of [user, assistant] pairs, or
@@ -142,7 +182,7 @@ func (r *turnReader) object(value []byte) error {
 	}
 	who, ok := first(object, "role", "type", "speaker", "from")
 	if !ok {
-		return errors.New("no role")
+		return r.exchange(object)
 	}
 	name, err := decodeString(who)
 	if err != nil {
@@ -176,8 +216,33 @@ func (r *turnReader) object(value []byte) error {
 	case role != backend.Assistant:
 		return fmt.Errorf("calls of tools in a turn of the %s: only the assistant makes them", role)
 	default:
-		r.turns = append(r.turns, turn{metrics.CallsTurn(text, calls), calls, true})
+		r.turns = append(r.turns, turn{Message: metrics.CallsTurn(text, calls), calls: calls, work: true})
 	}
+	if raw, ok := first(object, "retrieval_context"); ok {
+		if r.turns[len(r.turns)-1].found, _, err = (cell{value: raw}).passages(); err != nil {
+			return fmt.Errorf("retrieval_context: %w", err)
+		}
+	}
+	return nil
+}
+
+// exchange reads what the user said and the reply to it from one object, as promptfoo writes a conversation.
+func (r *turnReader) exchange(object map[string]json.RawMessage) error {
+	input, asked := first(object, "input")
+	output, replied := first(object, "output")
+	if !asked || !replied {
+		return errors.New("no role")
+	}
+	question, err := contentText(input)
+	if err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	reply, err := contentText(output)
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	r.say(backend.User, question)
+	r.say(backend.Assistant, reply)
 	return nil
 }
 

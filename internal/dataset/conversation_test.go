@@ -136,7 +136,79 @@ func TestBadConversations(t *testing.T) {
 	refuse(`"history": [{"role": "judge", "content": "x"}]`, `unknown role "judge": it is one of user, assistant, system, tool`)
 	refuse(`"history": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]`, "turn 1: content: part 1 is not text")
 	refuse(`"history": [{"role": "user", "content": {"tool_calls": []}}]`, "turn 1: no content")
-	refuse(`"question": [`+call+`, {"role": "assistant", "content": "Gone."}], "answer": "Gone."`, "an answer beside it")
+	refuse(`"question": [`+call+`, {"role": "assistant", "content": "Gone."}], "answer": "Going."`, "an answer beside it that is another")
+	refuse(`"messages": [`+call+`, {"role": "assistant", "content": "Gone."}], "answer": "Going."`, "an answer beside it that is another")
+	refuse(`"messages": [`+call+`], "question": [`+call+`]`, "in a column of its own, and another beside it")
+	refuse(`"messages": [{"role": "assistant", "content": "Hi."}]`, "in which the user says nothing")
+	refuse(`"messages": [{"input": "Hi."}]`, "messages: turn 1: no role")
+	refuse(`"messages": [{"input": {}, "output": "x"}]`, "turn 1: input: want text")
+	refuse(`"messages": [{"input": "x", "output": {}}]`, "turn 1: output: want text")
+	refuse(`"turns": [{"role": "assistant", "content": "x", "retrieval_context": [{}]}]`, "turn 1: retrieval_context: number 1 of the list")
+}
+
+// A conversation in a column of its own, as chats are stored, is a whole one, or the history of a question beside it.
+func TestConversationColumns(t *testing.T) {
+	user := func(text string) backend.Message { return backend.Message{Role: backend.User, Text: text} }
+	assistant := func(text string) backend.Message { return backend.Message{Role: backend.Assistant, Text: text} }
+	check := func(what, file, text string, want metrics.Sample) {
+		t.Helper()
+		want.ID = "x"
+		got := one(t, file, text)
+		got.Extra = nil
+		if !reflect.DeepEqual(*got, want) {
+			a, _ := json.Marshal(got)
+			b, _ := json.Marshal(want)
+			t.Errorf("%s:\n got %s\nwant %s", what, a, b)
+		}
+	}
+	row := func(what, members string, want metrics.Sample) {
+		t.Helper()
+		check(what, "d.jsonl", `{"id": "x", `+strings.ReplaceAll(members, "\n", " ")+`}`, want)
+	}
+	const before = `{"role": "user", "content": "Where is it cold?"}, {"role": "assistant", "content": "In Oslo."}`
+	const whole = before + `, {"role": "user", "content": "And here?"}, {"role": "assistant", "content": "Not so."}`
+	talk := []backend.Message{user("Where is it cold?"), assistant("In Oslo.")}
+	want := metrics.Sample{Question: "And here?", Answer: "Not so.", History: talk}
+
+	for _, name := range []string{"messages", "turns", "conversation", "conversations", "Messages"} {
+		row(name, `"`+name+`": [`+whole+`]`, want)
+	}
+	row("ShareGPT", `"conversations": [{"from": "human", "value": "Where is it cold?"}, {"from": "gpt", "value": "In Oslo."},
+		{"from": "human", "value": "And here?"}, {"from": "gpt", "value": "Not so."}]`, want)
+	row("promptfoo", `"conversation": [{"prompt": "p", "input": "Where is it cold?", "output": "In Oslo."}, {"input": "And here?", "output": "Not so."}]`, want)
+	row("pairs", `"messages": [["Where is it cold?", "In Oslo."], ["And here?", "Not so."]]`, want)
+	row("the question and the answer once more", `"messages": [`+whole+`], "question": " And here?", "answer": "Not so.\n"`, want)
+	row("the answer beside it", `"messages": [`+before+`, {"role": "user", "content": "And here?"}], "response": "Not so."`, want)
+	row("the history of a question", `"messages": [`+before+`], "question": "And here?", "answer": "Not so."`, want)
+	row("the question after it", `"question": "And here?", "answer": "Not so.", "messages": [`+before+`]`, want)
+	row("nothing was said before", `"messages": [], "question": "And here?", "answer": "Not so."`, metrics.Sample{Question: "And here?", Answer: "Not so."})
+
+	deepeval := want
+	deepeval.Contexts = []string{"It is 12 degrees here.", "It rains."}
+	const turns = `[` + before + `, {"role": "user", "content": "And here?"},
+		{"role": "assistant", "content": "Not so.", "retrieval_context": ["It is 12 degrees here.", "It rains."], "tools_called": null}]`
+	row("DeepEval", `"scenario": "A traveller asks.", "expected_outcome": "They know.", "turns": `+turns, deepeval)
+	check("DeepEval's table", "d.csv", "id,scenario,turns\nx,asks,\""+strings.ReplaceAll(turns, `"`, `""`)+"\"\n", deepeval)
+	row("contexts in a column go before those of a turn", `"contexts": ["c"], "turns": `+turns,
+		metrics.Sample{Question: "And here?", Answer: "Not so.", History: talk, Contexts: []string{"c"}})
+
+	// What is no conversation is left as it is, and so is one beside a history.
+	plain := metrics.Sample{Question: "And here?", Answer: "Not so."}
+	for _, other := range []string{`"turns": 2`, `"turns": ["One?", "Two?"]`, `"messages": "none"`, `"conversation": {"id": 7}`} {
+		row(other, `"question": "And here?", "answer": "Not so.", `+other, plain)
+	}
+	row("beside a history", `"question": "And here?", "answer": "Not so.", "messages": [`+whole+`], "history": [`+before+`]`, want)
+
+	// A name that the user gives goes before all that.
+	s, bad, _, err := load(t, write(t, "d.jsonl", `{"id": "x", "turns": ["Where is it cold?", "In Oslo.", "And here?", "Not so."]}`),
+		Options{Map: map[string]string{"conversation": "turns"}})
+	if want.ID = "x"; err != nil || len(bad) > 0 || len(s) != 1 || !reflect.DeepEqual(*s[0], want) {
+		t.Errorf("named by the user: %+v, %q, %v", s, bad, err)
+	}
+	if _, _, _, err := load(t, write(t, "d.jsonl", `{"messages": [`+whole+`], "turns": [`+whole+`]}`), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "choose with --map conversation=turns") {
+		t.Errorf("two conversations: %v", err)
+	}
 }
 
 // A column that comes after the first ones of a sample is counted too.

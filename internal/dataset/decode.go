@@ -15,6 +15,7 @@ type draft struct {
 	metrics.Sample
 	ids    []string           // of the passages in contexts, where they carry them
 	turns  []turn             // of a question that is a whole conversation
+	talk   []turn             // of a conversation in a column of its own
 	called []metrics.ToolCall // in that conversation, or in the history
 }
 
@@ -81,6 +82,9 @@ func (d *draft) set(field string, c cell) (err error) {
 		turns, err = c.turns()
 		d.History = messages(turns)
 		d.called = append(d.called, callsIn(turns)...)
+	case "conversation":
+		d.talk, err = c.turns()
+		d.called = append(d.called, callsIn(d.talk)...)
 	case "relevance":
 		err = c.object(&d.Relevance, `{"passage-7": 2}`)
 	case "other_answers":
