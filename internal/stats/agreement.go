@@ -37,13 +37,17 @@ func kappa(a, b []float64, w Weights) statistic {
 		}
 		return 1
 	}
+	apart := make([]float64, len(a)) // what each row's disagreement costs
+	for i := range a {
+		apart[i] = cost(ia[i], ib[i])
+	}
 	fa, fb := make([]float64, len(values)), make([]float64, len(values))
 	return func(weight []float64) (float64, bool) {
 		clear(fa)
 		clear(fb)
 		seen, n := 0.0, 0.0
 		for i, k := range weight {
-			seen += k * cost(ia[i], ib[i])
+			seen += k * apart[i]
 			fa[ia[i]] += k
 			fb[ib[i]] += k
 			n += k
@@ -104,14 +108,14 @@ func alpha(units [][]float64, scale Scale) statistic {
 		}
 	}
 	order := sorted(flat)
+	if scale == Nominal {
+		return nominalAlpha(flat, order, unit, units)
+	}
 	counts := make([]float64, len(flat))
 	rank := make([]float64, len(flat))
 	return func(weight []float64) (float64, bool) {
 		for i, u := range unit {
 			counts[i] = weight[u]
-		}
-		if scale == Nominal {
-			return nominalAlpha(flat, order, counts, units, weight)
 		}
 		values := flat
 		if scale == Ordinal {
@@ -153,19 +157,17 @@ func intervalAlpha(values, counts []float64, units [][]float64, weight []float64
 	return 1 - seen/expected, true
 }
 
-func nominalAlpha(flat []float64, order []int, counts []float64, units [][]float64, weight []float64) (float64, bool) {
-	n, same := 0.0, 0.0
-	for at := 0; at < len(order); {
-		end, here := tie(flat, order, counts, at)
-		same += here * here
-		n += here
+func nominalAlpha(flat []float64, order, unit []int, units [][]float64) statistic {
+	name := make([]int, len(flat)) // of each rating, as its place among the different ones
+	names := 0
+	for at := 0; at < len(order); names++ {
+		end, _ := tie(flat, order, flat, at)
+		for _, i := range order[at:end] {
+			name[i] = names
+		}
 		at = end
 	}
-	expected := (n*n - same) / (n - 1)
-	if n < 2 || expected <= 0 {
-		return 0, false
-	}
-	seen := 0.0
+	apart := make([]float64, len(units)) // the disagreement in each unit
 	for i, u := range units {
 		m, equal := float64(len(u)), 0.0
 		for _, a := range u {
@@ -175,7 +177,27 @@ func nominalAlpha(flat []float64, order []int, counts []float64, units [][]float
 				}
 			}
 		}
-		seen += weight[i] * (m*m - equal) / (m - 1)
+		apart[i] = (m*m - equal) / (m - 1)
 	}
-	return 1 - seen/expected, true
+	counts := make([]float64, names)
+	return func(weight []float64) (float64, bool) {
+		clear(counts)
+		for i, u := range unit {
+			counts[name[i]] += weight[u]
+		}
+		n, same := 0.0, 0.0
+		for _, k := range counts {
+			n += k
+			same += k * k
+		}
+		expected := (n*n - same) / (n - 1)
+		if n < 2 || expected <= 0 {
+			return 0, false
+		}
+		seen := 0.0
+		for i, k := range weight {
+			seen += k * apart[i]
+		}
+		return 1 - seen/expected, true
+	}
 }

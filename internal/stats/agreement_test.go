@@ -185,7 +185,7 @@ func TestKrippendorffDegenerate(t *testing.T) {
 func TestAgreementCoverage(t *testing.T) {
 	const e, units = 0.15, 80
 	truth := (1 - 2*e) * (1 - 2*e)
-	runs := halved(t, 120)
+	runs := runsOf(t, 120)
 	rng := rand.New(rand.NewPCG(42, 1))
 	inside := map[string]int{}
 	for run := range runs {

@@ -122,11 +122,13 @@ func jackknife(n int, units [][]int, s statistic) float64 {
 
 // unitsOf lists the rows of each group; each row in none is a unit by itself.
 func unitsOf(n int, groups []string) [][]int {
-	var units [][]int
+	units := make([][]int, 0, n)
 	index := map[string]int{}
+	rows := make([]int, n) // of all units without a group, one after the other
 	for row := range n {
 		if groups == nil || groups[row] == "" {
-			units = append(units, []int{row})
+			rows[row] = row
+			units = append(units, rows[row:row+1:row+1])
 			continue
 		}
 		i, seen := index[groups[row]]

@@ -219,7 +219,7 @@ func TestProbabilities(t *testing.T) {
 // Perfectly calibrated scores are seldom called otherwise, although their error is never 0; bad ones always are.
 func TestCalibrationLevel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(75, 1))
-	runs := halved(t, 200)
+	runs := runsOf(t, 200)
 	alarms, errors, found := 0, 0.0, 0
 	for run := range runs {
 		x, y, off := make([]float64, 150), make([]float64, 150), make([]float64, 150)

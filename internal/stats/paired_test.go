@@ -95,9 +95,9 @@ func TestPairLevel(t *testing.T) {
 		}
 	}
 	coarse := func() float64 { return float64(rng.IntN(5)-2) / 4 }
-	check("normal", 30, 1, halved(t, 150), rng.NormFloat64)
-	check("coarse", 25, 1, halved(t, 150), coarse)
-	check("in groups", 30, 4, halved(t, 100), rng.NormFloat64)
+	check("normal", 30, 1, runsOf(t, 150), rng.NormFloat64)
+	check("coarse", 25, 1, runsOf(t, 150), coarse)
+	check("in groups", 30, 4, runsOf(t, 100), rng.NormFloat64)
 }
 
 func TestPairDegenerate(t *testing.T) {
@@ -185,7 +185,7 @@ func TestRowsNeeded(t *testing.T) {
 // The power that is promised is had.
 func TestPowerSimulated(t *testing.T) {
 	rng := rand.New(rand.NewPCG(52, 1))
-	runs := halved(t, 600)
+	runs := runsOf(t, 600)
 	found := 0
 	zero := make([]float64, 34)
 	for range runs {

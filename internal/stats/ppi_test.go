@@ -69,7 +69,9 @@ func (w world) draw() (labels, scores, others []float64, groups []string) {
 				tilt = 0.3 * float64(2*w.rng.IntN(2)-1)
 			}
 		}
-		groups = append(groups, fmt.Sprint(n/w.perGroup))
+		if w.perGroup > 1 {
+			groups = append(groups, fmt.Sprint(n/w.perGroup))
+		}
 		n++
 		return row(tilt)
 	}
@@ -91,15 +93,12 @@ func TestPPICoverage(t *testing.T) {
 	check := func(name string, w world, gainLo, gainHi float64) {
 		t.Helper()
 		w.rng = rng
-		runs := halved(t, 600)
+		runs := runsOf(t, 600)
 		var inside, plain, alone int
 		var imputed, effective float64
 		for range runs {
 			labels, scores, others, groups := w.draw()
-			o := Options{}
-			if w.perGroup > 1 {
-				o.Groups = groups
-			}
+			o := Options{Groups: groups}
 			p, err := NewPPI(labels, scores, others, o)
 			if err != nil {
 				t.Fatal(err)

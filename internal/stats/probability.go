@@ -58,20 +58,27 @@ func Calibration(scores, targets []float64, o Options) (Reliability, error) {
 			return Reliability{}, errors.New("a score outside [0, 1] is no probability")
 		}
 	}
-	r := Reliability{Bins: fill(scores, targets)}
-	r.Error = calibrationError(r.Bins, len(scores))
+	bins := fill(scores, targets)
+	r := Reliability{Error: calibrationError(bins, len(scores))}
+	for _, b := range bins {
+		if b.N > 0 {
+			r.Bins = append(r.Bins, b)
+		}
+	}
 	rng := random(o.Seed)
-	drawn := make([]float64, len(scores))
 	const draws = 1000
 	as := 1
 	for range draws {
-		for i, p := range scores {
-			drawn[i] = 0
+		var trues [tenths]float64
+		for _, p := range scores {
 			if rng.Float64() < p {
-				drawn[i] = 1
+				trues[tenth(p)]++
 			}
 		}
-		e := calibrationError(fill(scores, drawn), len(scores))
+		for k := range bins {
+			bins[k].Target = trues[k] / float64(max(bins[k].N, 1))
+		}
+		e := calibrationError(bins, len(scores))
 		r.Expected += e / draws
 		if e >= r.Error-1e-12 {
 			as++
@@ -81,25 +88,29 @@ func Calibration(scores, targets []float64, o Options) (Reliability, error) {
 	return r, nil
 }
 
-func fill(scores, targets []float64) []Bin {
-	const tenths = 10
+const tenths = 10
+
+// tenth is the number of the tenth of [0, 1] that p lies in.
+func tenth(p float64) int { return min(int(p*tenths), tenths-1) }
+
+// fill puts rows into bins, of which some may stay empty.
+func fill(scores, targets []float64) [tenths]Bin {
 	var bins [tenths]Bin
 	for i, p := range scores {
-		b := &bins[min(int(p*tenths), tenths-1)]
+		b := &bins[tenth(p)]
 		b.N++
 		b.Score += p
 		b.Target += targets[i]
 	}
-	var full []Bin
-	for _, b := range bins {
-		if b.N > 0 {
-			full = append(full, Bin{b.N, b.Score / float64(b.N), b.Target / float64(b.N)})
-		}
+	for k := range bins {
+		n := float64(max(bins[k].N, 1))
+		bins[k].Score /= n
+		bins[k].Target /= n
 	}
-	return full
+	return bins
 }
 
-func calibrationError(bins []Bin, n int) float64 {
+func calibrationError(bins [tenths]Bin, n int) float64 {
 	e := 0.0
 	for _, b := range bins {
 		e += float64(b.N) / float64(n) * math.Abs(b.Score-b.Target)

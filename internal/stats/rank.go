@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -17,21 +18,33 @@ const equalValues = "all values of one side are equal: there is no correlation"
 
 // Pearson is the product-moment correlation of x and y, with a BCa interval, or of few rows Fisher's.
 func Pearson(x, y []float64, o Options) (Estimate, error) {
-	e, err := estimate(len(x), pearson(x, y), o, equalValues)
-	e.ofFew(o, 1)
-	return e, err
+	return correlate(len(x), pearson(x, y), o, func(float64) float64 { return 1 })
 }
 
-// ofFew replaces the interval of a correlation of few rows. The variance is relative to Pearson's.
-func (e *Estimate) ofFew(o Options, variance float64) {
-	if e.Interval != nil && e.N < few && len(unitsOf(e.N, o.Groups)) == e.N {
-		e.Interval = fisher(e.Value, e.N, variance, o.level())
+// correlate estimates a correlation, that of few independent rows with Fisher's interval. The variance, which may depend
+// on the correlation, is relative to Pearson's.
+func correlate(n int, s statistic, o Options, variance func(r float64) float64) (Estimate, error) {
+	if n == 0 || n >= few || len(unitsOf(n, o.Groups)) < n {
+		return estimate(n, s, o, equalValues)
 	}
+	e := Estimate{N: n}
+	value, ok := s(ones(n))
+	if !ok {
+		return e, errors.New(equalValues)
+	}
+	e.Value = value
+	e.Interval = fisher(value, n, variance(value), o.level())
+	if e.Interval == nil {
+		e.warn("%d rows, and a correlation of %.3g: no interval", n, value)
+		return e, nil
+	}
+	e.few(o, 0)
+	return e, nil
 }
 
 // fisher is the interval of a correlation r of n pairs; nil where there is none.
 func fisher(r float64, n int, variance, level float64) *Interval {
-	if n < 4 || math.Abs(r) >= 1 {
+	if n < 4 || math.Abs(r) > 1-1e-12 {
 		return nil
 	}
 	half := normalQuantile((1+level)/2) * math.Sqrt(variance/float64(n-3))
@@ -42,9 +55,7 @@ func fisher(r float64, n int, variance, level float64) *Interval {
 // Spearman is the rank correlation of x and y: Pearson's correlation of their ranks, where tied values share
 // the mean of their ranks (Kendall and Gibbons 1990, chapters 1 and 3). With a BCa interval, or of few rows Fisher's.
 func Spearman(x, y []float64, o Options) (Estimate, error) {
-	e, err := estimate(len(x), spearman(x, y), o, equalValues)
-	e.ofFew(o, 1+e.Value*e.Value/2)
-	return e, err
+	return correlate(len(x), spearman(x, y), o, func(r float64) float64 { return 1 + r*r/2 })
 }
 
 // Kendall is Kendall's tau-b of x and y, which takes ties into account (Kendall 1945, "The treatment of ties in ranking

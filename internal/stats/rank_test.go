@@ -157,7 +157,7 @@ func TestKendallAgainstGonum(t *testing.T) {
 // Gibbons 1990, chapter 9). The intervals must hold them as often as they say.
 func TestCorrelationCoverage(t *testing.T) {
 	const rho = 0.6
-	runs := halved(t, 200)
+	runs := runsOf(t, 200)
 	rng := rand.New(rand.NewPCG(23, 1))
 	inside := map[string]int{}
 	for run := range 3 * runs {
@@ -222,7 +222,7 @@ func TestCorrelationsDegenerate(t *testing.T) {
 // rare as they should be. Interval and p-value never contradict each other.
 func TestDifferenceLevel(t *testing.T) {
 	const n = 60
-	runs := halved(t, 200)
+	runs := runsOf(t, 200)
 	rng := rand.New(rand.NewPCG(24, 1))
 	alarms := map[string]int{}
 	for run := range runs {

@@ -263,14 +263,27 @@ func (m *Mean) bca(o Options, units []unit, a float64) *Interval {
 // equal ones counted half. The share is never 0 or 1.
 func (m *Mean) resample(seed uint64, units []unit) (means []float64, below float64) {
 	slices.SortFunc(units, unit.compare) // so that the order in which they came does not matter
+	sums, sizes := make([]float64, len(units)), make([]int, len(units))
+	alike := true // in size: then only the sums are drawn
+	for i, u := range units {
+		sums[i], sizes[i] = u.sum, u.n
+		alike = alike && u.n == units[0].n
+	}
 	rng := random(seed)
 	means = make([]float64, resamples)
 	for i := range means {
 		sum, n := 0.0, 0
-		for range units {
-			u := units[rng.IntN(len(units))]
-			sum += u.sum
-			n += u.n
+		if alike {
+			for range sums {
+				sum += sums[rng.IntN(len(sums))]
+			}
+			n = len(sums) * sizes[0]
+		} else {
+			for range sums {
+				k := rng.IntN(len(sums))
+				sum += sums[k]
+				n += sizes[k]
+			}
 		}
 		means[i] = sum / float64(n)
 	}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package stats
+
+// raceEnabled says whether the race detector watches.
+const raceEnabled = false
