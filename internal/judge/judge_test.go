@@ -127,11 +127,11 @@ func TestTrainTakesTrees(t *testing.T) {
 		}
 		return coin(rng, p)
 	})
-	out := train(t, table, Options{})
+	out := train(t, table, Options{Folds: 5})
 	if a := area(t, out.Predictions, table.Labels); out.Method == "linear" || a < 0.8 {
 		t.Errorf("%s reaches %.3f", out.Method, a)
 	}
-	linear := train(t, table, Options{Methods: []string{"linear"}})
+	linear := train(t, table, Options{Methods: []string{"linear"}, Folds: 5})
 	if a := area(t, linear.Predictions, table.Labels); a > 0.65 || linear.Method != "linear" {
 		t.Errorf("%s reaches %.3f", linear.Method, a)
 	}
@@ -145,7 +145,7 @@ func TestTrainFindsNothingInNoise(t *testing.T) {
 	const times = 4
 	for seed := range uint64(times) {
 		table := drawn(10+seed, 200, func(rng *rand.Rand, _ []float64) float64 { return coin(rng, 0.5) })
-		sum += area(t, train(t, table, Options{Seed: seed}).Predictions, table.Labels)
+		sum += area(t, train(t, table, Options{Seed: seed, Folds: 5}).Predictions, table.Labels)
 	}
 	if a := sum / times; a < 0.3 || a > 0.54 {
 		t.Errorf("mean auc %.3f on noise", a)
@@ -200,7 +200,7 @@ func TestModelIsWhatGrew(t *testing.T) {
 			}
 		}
 	}
-	out := train(t, table, Options{Methods: []string{"both"}})
+	out := train(t, table, Options{Methods: []string{"both"}, Folds: 4})
 	for i, row := range table.Rows {
 		base, parts := out.Judge.Explain(row)
 		for _, v := range parts {
@@ -234,14 +234,14 @@ func TestBoostingLowersTheLoss(t *testing.T) {
 
 func TestTrainTwiceIsTheSame(t *testing.T) {
 	table := drawn(7, 200, func(rng *rand.Rand, x []float64) float64 { return logistic(x[0] + rng.NormFloat64()) })
-	first, err := json.Marshal(train(t, table, Options{Seed: 3}))
+	first, err := json.Marshal(train(t, table, Options{Seed: 3, Folds: 4}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := json.Marshal(train(t, table, Options{Seed: 3})); err != nil || string(first) != string(second) {
+	if second, err := json.Marshal(train(t, table, Options{Seed: 3, Folds: 4})); err != nil || string(first) != string(second) {
 		t.Errorf("two trainings differ, %v", err)
 	}
-	other, err := json.Marshal(train(t, table, Options{Seed: 4}))
+	other, err := json.Marshal(train(t, table, Options{Seed: 4, Folds: 4}))
 	if err != nil || string(first) == string(other) {
 		t.Errorf("the seed changes nothing, %v", err)
 	}
@@ -276,7 +276,7 @@ func TestTrainDrops(t *testing.T) {
 			table.Rows[i][2] = math.NaN()
 		}
 	}
-	out := train(t, table, Options{})
+	out := train(t, table, Options{Folds: 4})
 	if want := []string{"x/b", "x/c"}; !slices.Equal(out.Dropped, want) || len(out.Judge.Features) != 2 {
 		t.Errorf("dropped %v, kept %d", out.Dropped, len(out.Judge.Features))
 	}
