@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/pflag"
 )
 
 const calibrateHelp = `
@@ -25,8 +25,10 @@ scores tell nothing about the labels.
 
   assay calibrate results --human correct --metric answer_correctness -o map.json
   assay report others --calibration map.json      the mean is then the share of rows that people would pass
+  assay run --data new.jsonl --metrics answer_correctness --calibration map.json      that share beside the mean
 
-A map is for one metric with one judge: scores of another model mean something else.
+A map is for one metric with the models and prompts that it was made with: scores of others mean something else. assay
+run refuses them, and assay report warns.
 ` + labelHelp
 
 // calibrateOptions holds the flags of assay calibrate.
@@ -83,7 +85,7 @@ func calibrateCommand(ctx context.Context, s *std, args []string) error {
 	}
 	c.print(s)
 	if o.output != "" {
-		s.note("the map is in %s; next: assay report RUN --calibration %s", o.output, o.output)
+		s.note("the map is in %s; next: assay run, or assay report RUN, with --calibration %s", o.output, o.output)
 	}
 	return nil
 }
@@ -114,7 +116,8 @@ func (o *calibrateOptions) calibrate(run *scores, m report.Metric, l *labels) (*
 		return nil, usageError{fmt.Errorf("%s: %w", m.Name, err)}
 	}
 	c := &calibrated{Losses: fit.Losses, After: qualityOf(fit.Predictions, d, so)}
-	c.Calibration = report.Calibration{Metric: m.Name, Field: l.field, N: len(d.ids), Judge: run.Manifest.Config.Judge, Map: fit.Map}
+	c.Calibration = report.Calibration{Metric: m.Name, Field: l.field, N: len(d.ids),
+		Origin: run.Manifest.Config.Origin(m.Name), Map: fit.Map}
 	if m.Min == 0 && m.Max == 1 && !m.LowerIsBetter {
 		before := qualityOf(d.scores, d, so)
 		c.Before = &before
@@ -169,11 +172,25 @@ func (c *calibrated) print(s *std) {
 	s.bullets(append(notes, c.Warnings...))
 }
 
-// readCalibration reads a map that assay calibrate wrote.
-func readCalibration(path string) (*report.Calibration, error) {
-	c, err := report.LoadCalibration(path)
-	if err != nil {
-		return nil, usageError{withHint(errors.New(err.Error()), "assay calibrate RUN --human FIELD -o MAP.json writes one")}
+// A calibrationFlags holds the flag of the commands that take maps.
+type calibrationFlags struct{ files []string }
+
+func (o *calibrationFlags) add(f *pflag.FlagSet, usage string) {
+	f.StringArrayVar(&o.files, "calibration", nil, usage)
+}
+
+// load reads the maps that assay calibrate wrote, one for a metric.
+func (o *calibrationFlags) load() ([]report.GivenCalibration, error) {
+	var list []report.GivenCalibration
+	for _, path := range o.files {
+		c, err := report.LoadCalibration(path)
+		if err != nil {
+			return nil, withHint(fmt.Errorf("--calibration: %w", err), "assay calibrate RUN --human FIELD -o MAP.json writes one")
+		}
+		if slices.ContainsFunc(list, func(other report.GivenCalibration) bool { return other.Metric == c.Metric }) {
+			return nil, fmt.Errorf("--calibration %s: a map for %s is there already", path, c.Metric)
+		}
+		list = append(list, *c)
 	}
-	return c, nil
+	return list, nil
 }

@@ -19,6 +19,8 @@ scored, failed and were not applicable, and what a reader should know.
   assay report results --format html -o report.html
   assay report results --fail-under faithfulness=0.8     exits with 3 if the mean is lower
   assay report results --calibration map.json            scores as the probabilities that assay calibrate found
+
+A run that was itself given a map (assay run --calibration) shows the calibrated mean beside that of the scores.
 `
 
 func reportCommand(s *std, args []string) error {
@@ -26,7 +28,8 @@ func reportCommand(s *std, args []string) error {
 	format := f.String("format", "table", strings.Join(report.Formats(), ", "))
 	output := f.StringP("output", "o", "", "write to `FILE` instead of standard output")
 	under := f.StringArray("fail-under", nil, "`METRIC=VALUE`: exit with 3 if the mean is worse; repeatable")
-	maps := f.StringArray("calibration", nil, "map a metric's scores to probabilities with the `MAP` of assay calibrate; repeatable")
+	var maps calibrationFlags
+	maps.add(f, "map a metric's scores to probabilities with the `MAP` of assay calibrate; repeatable")
 	if err := parse(f, args, 1, -1); err != nil {
 		return err
 	}
@@ -41,13 +44,13 @@ func reportCommand(s *std, args []string) error {
 		}
 		thresholds = append(thresholds, t)
 	}
+	given, err := maps.load()
+	if err != nil {
+		return usageError{err}
+	}
 	var calibrations []*report.Calibration
-	for _, path := range *maps {
-		c, err := readCalibration(path)
-		if err != nil {
-			return err
-		}
-		calibrations = append(calibrations, c)
+	for i := range given {
+		calibrations = append(calibrations, &given[i].Calibration)
 	}
 	var reports []*report.Report
 	var verdicts []report.Verdict
@@ -62,7 +65,7 @@ func reportCommand(s *std, args []string) error {
 		}
 		reports, verdicts = append(reports, r), append(verdicts, vs...)
 	}
-	err := s.output(*output, func(w io.Writer) error {
+	err = s.output(*output, func(w io.Writer) error {
 		return report.Write(w, reports, report.Options{
 			Format: *format, Color: s.outTerm && *output == "", Verdicts: verdicts,
 		})

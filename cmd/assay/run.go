@@ -47,6 +47,7 @@ type runOptions struct {
 	preset      string
 	criteria    criteriaOptions
 	judges      judgeFlags
+	calibration calibrationFlags
 	stack       stackOptions
 	prompts     string
 	output      string
@@ -69,6 +70,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVar(&o.preset, "preset", "", "a named list of metrics (default ragas-paper, without --metrics and criteria)")
 	o.criteria.add(f)
 	o.judges.add(f)
+	o.calibration.add(f, "show a metric's mean as a probability, too, by the `MAP` of assay calibrate; repeatable")
 	o.stack.add(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	f.StringVarP(&o.output, "output", "o", "", "the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
@@ -113,6 +115,11 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	m := o.manifest(plan, st)
+	for _, c := range plan.maps {
+		if err := c.CheckOrigin(&m.Config); err != nil {
+			return usageError{withHint(fmt.Errorf("--calibration %s: %w", c.Path, err), "make another map, from labelled rows that were scored as these will be: assay calibrate")}
+		}
+	}
 	dir := o.output
 	if dir == "" {
 		dir = defaultDir(o.data, m.Config)
@@ -138,6 +145,7 @@ type plan struct {
 	judges   []*metrics.TrainedJudge
 	judged   string // the digests of those judges' files
 	prompts  metrics.Prompts
+	maps     []report.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
 	left     []metrics.Metric // of the preset, because the dataset lacks a column
@@ -169,6 +177,9 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	if p.prompts, err = loadPrompts(o.prompts); err != nil {
 		return nil, usageError{err}
 	}
+	if p.maps, err = o.calibration.load(); err != nil {
+		return nil, usageError{err}
+	}
 	if p.failures, err = parseFailureLimit(o.maxFailures); err != nil {
 		return nil, usageError{err}
 	}
@@ -182,7 +193,7 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	if o.preset != "" {
 		p.leaveOut()
 	}
-	if err := o.checkData(&p); err != nil {
+	if err := errors.Join(p.checkMaps(), o.checkData(&p)); err != nil {
 		p.data.Close()
 		return nil, usageError{err}
 	}
@@ -236,6 +247,20 @@ func loadPrompts(dir string) (metrics.Prompts, error) {
 	return p, nil
 }
 
+// checkMaps refuses a calibration of a metric that is not run.
+func (p *plan) checkMaps() error {
+	var names []string
+	for _, m := range p.metrics {
+		names = append(names, m.Name)
+	}
+	for _, c := range p.maps {
+		if err := c.CheckMetrics(names); err != nil {
+			return fmt.Errorf("--calibration %s: %w", c.Path, err)
+		}
+	}
+	return nil
+}
+
 // checkData refuses a dataset with bad rows, unless they may be skipped, and one that lacks a column.
 func (o *runOptions) checkData(p *plan) error {
 	sum := p.data.Summary()
@@ -273,7 +298,7 @@ func (p *plan) fields() metrics.Field {
 
 func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 	sum := p.data.Summary()
-	m := report.Manifest{Tool: "assay " + buildVersion(), Started: report.Now(), Notes: sum.Notes}
+	m := report.Manifest{Tool: "assay " + buildVersion(), Started: report.Now(), Notes: sum.Notes, Calibrations: p.maps}
 	m.Config = report.Config{
 		Dataset: report.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping,
 			Qrels: sum.Qrels, Complete: o.complete},

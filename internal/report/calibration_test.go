@@ -24,7 +24,7 @@ func TestCalibrated(t *testing.T) {
 	for i, v := range []float64{1, 2, 3, 5} {
 		list = append(list, scored(fmt.Sprint(i), "a/x", v), scored(fmt.Sprint(i), "b/y", 0.5))
 	}
-	c := &Calibration{Metric: "a/x", Field: "correct", N: 70, Judge: m.Config.Judge,
+	c := &Calibration{Metric: "a/x", Field: "correct", N: 70, Origin: Origin{Judge: m.Config.Judge},
 		Map: stats.Map{Method: "isotonic", X: []float64{1, 3}, Y: []float64{0.95, 0.15}, Floor: 0.01}}
 	r, err := Summarize(&m, each(list), c)
 	if err != nil {
@@ -114,4 +114,101 @@ func TestGroups(t *testing.T) {
 	if page := render(t, Options{Format: "json"}, alone); strings.Contains(page, `"groups"`) {
 		t.Errorf("groups without groups:\n%s", page)
 	}
+}
+
+// A run that was given a map shows the mean of its probabilities beside that of the scores, in every format and with
+// no other file; nothing else of the report changes.
+func TestGivenCalibration(t *testing.T) {
+	m := manifest("a/x", "b/y")
+	m.Config.Dataset.Rows = 4
+	m.Finished = ptr(Now())
+	var list []metrics.Result
+	for i, v := range []float64{0, 0.5, 0.5, 1} {
+		list = append(list, scored(fmt.Sprint(i), "a/x", v), scored(fmt.Sprint(i), "b/y", 0.25*float64(i)))
+	}
+	plain, err := Summarize(&m, each(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Calibrations = []GivenCalibration{{Path: "map.json", SHA256: "aa", Calibration: Calibration{Metric: "a/x", Field: "correct", N: 70,
+		Map: stats.Map{Method: "isotonic", X: []float64{0, 1}, Y: []float64{0.6, 0.9}, Floor: 0.01}}}}
+	r, err := Summarize(&m, each(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// By hand: (0.6 + 0.75 + 0.75 + 0.9) / 4.
+	if c := r.Metrics[0].Calibrated; c == nil || math.Abs(c.Stats.Mean-0.75) > 1e-12 || c.Stats.Interval == nil || r.Metrics[1].Calibrated != nil {
+		t.Fatalf("%+v", r.Metrics)
+	}
+	for i := range r.Metrics {
+		if a, b := plain.Metrics[i].Stats.Mean, r.Metrics[i].Stats.Mean; a != b || r.Metrics[i].Calibration != nil {
+			t.Errorf("the mean of the scores is %v, and %v with a map", a, b)
+		}
+	}
+	if v := judge(t, r, "a=0.5")[0]; !v.Passed || !strings.Contains(v.Why, "0.500") {
+		t.Errorf("thresholds are of the scores: %+v", v)
+	}
+	check := func(format string, wants ...string) {
+		t.Helper()
+		page := render(t, Options{Format: format}, r)
+		for _, want := range wants {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s without %q:\n%s", format, want, page)
+			}
+		}
+		if page := render(t, Options{Format: format}, plain); strings.Contains(page, "alibrated") {
+			t.Errorf("%s of a run without a map:\n%s", format, page)
+		}
+	}
+	check("table", "  calibrated  ", " 0.750  ", "a/x, calibrated: the scores are mapped to the probability that people say correct")
+	check("md", "| metric | mean | 95% interval | calibrated | 95% interval | n |", "| 0.750 |")
+	check("csv", "method,calibrated,calibrated_lo,calibrated_hi\n", ",0.75,")
+	check("json", `"calibrated": {`, `"by": "the scores are mapped`)
+	check("html", "calibrated 0.750 (")
+	check("junit", "calibrated mean 0.750")
+
+	// A report that is asked for probabilities shows them in the scores' place, once.
+	r, err = Summarize(&m, each(list), &m.Calibrations[0].Calibration)
+	if err != nil || r.Metrics[0].Calibrated != nil || math.Abs(r.Metrics[0].Stats.Mean-0.75) > 1e-12 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	m.Calibrations[0].Map = stats.Map{Method: "isotonic"}
+	if _, err := Summarize(&m, each(list)); err == nil || !strings.Contains(err.Error(), "the calibration in the manifest") {
+		t.Errorf("a damaged map: %v", err)
+	}
+}
+
+// A map holds for the models and prompts that its metric asks, whatever others the runs have.
+func TestOrigin(t *testing.T) {
+	config := func() *Config {
+		return &Config{
+			Judge:    &Model{Name: "small", Digest: "sha256:1"},
+			Embedder: &Model{Name: "mini", Digest: "sha256:2"},
+			Prompts:  []Prompt{{Name: "faithfulness_statements", Digest: "sha256:3"}, {Name: "other", Digest: "sha256:4"}},
+			Criteria: "sha256:5",
+		}
+	}
+	check := func(metric, want string, change func(c *Config)) {
+		t.Helper()
+		run := config()
+		c := &Calibration{Metric: metric, Origin: run.Origin(metric)}
+		change(run)
+		err := c.CheckOrigin(run)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", metric, err, want)
+		}
+	}
+	judge := func(c *Config) { c.Judge = &Model{Name: "large", Digest: "sha256:9"} }
+	check("faithfulness/claims", "", func(*Config) {})
+	check("faithfulness/claims", "is for another judge, small", judge)
+	check("faithfulness/claims", "is for another judge, small", func(c *Config) { c.Judge = nil })
+	check("faithfulness/claims", "", func(c *Config) { c.Judge = &Model{Name: "another name", Digest: "sha256:1"} })
+	check("faithfulness/claims", "", func(c *Config) { c.Embedder, c.Criteria = nil, "" })
+	check("faithfulness/claims", "another text of the prompt faithfulness_statements", func(c *Config) { c.Prompts[0].Digest = "sha256:9" })
+	check("faithfulness/claims", "", func(c *Config) { c.Prompts[1].Digest = "sha256:9" })
+	check("answer_relevance/questions", "another embedding model, mini", func(c *Config) { c.Embedder = nil })
+	check("answer_correctness/contains", "", judge)
+	// Of the user's own metrics it is not known what they ask.
+	check("tone/polite", "another judge, small", judge)
+	check("tone/polite", "other criteria", func(c *Config) { c.Criteria = "sha256:9" })
 }

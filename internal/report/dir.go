@@ -31,6 +31,9 @@ type Manifest struct {
 	Seconds  float64  `json:"seconds"`            // of work, over all attempts
 	Calls    Calls    `json:"calls"`
 	Notes    []string `json:"notes,omitempty"` // what a reader of the numbers should know
+
+	// Calibrations are no part of the Config: the scores are the same with and without them.
+	Calibrations []GivenCalibration `json:"calibrations,omitempty"`
 }
 
 // A Config is the part of a [Manifest] that determines the results. Two runs with one Config are one run.

@@ -75,6 +75,7 @@ type (
 	}
 	metricView struct {
 		Name, Doc, Mean, Interval     string
+		Calibrated                    string
 		LowerIsBetter                 bool
 		X, X0, Width                  string
 		Bars                          []barView
@@ -131,6 +132,9 @@ func (s *Summary) view() metricView {
 	v := metricView{
 		Name: s.Name, Doc: s.Doc, Mean: s.mean(), LowerIsBetter: s.LowerIsBetter,
 		Min: s.Min, Max: s.Max, Scored: s.N, Failed: s.Failed, NotApplicable: s.NotApplicable,
+	}
+	if mean, interval := s.calibrated(); mean != "" {
+		v.Calibrated = fmt.Sprintf("calibrated %s%s", mean, when(interval != "", " ("+interval+")"))
 	}
 	if i := s.Stats.Interval; i != nil {
 		v.Interval = s.interval()

@@ -102,6 +102,9 @@ func (s *Summary) line() string {
 	if i := s.Stats.Interval; i != nil {
 		text += fmt.Sprintf("; %v%% interval %s (%s)", 100*i.Level, s.interval(), i.Method)
 	}
+	if mean, interval := s.calibrated(); mean != "" {
+		text += fmt.Sprintf("; calibrated mean %s%s", mean, when(interval != "", ", interval "+interval))
+	}
 	for _, w := range s.Stats.Warnings {
 		text += "; " + w
 	}

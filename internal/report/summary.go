@@ -34,6 +34,7 @@ type Summary struct {
 	Calls         int                  // answers of models used, over all samples
 	Cost          metrics.Cost         // of them
 	Calibration   *Calibration         // nil if the scores are as the metric gave them
+	Calibrated    *Calibrated          // beside the scores; nil if the run was given no calibration of this metric
 }
 
 // A Case is a sample with all its results.
@@ -69,6 +70,9 @@ func Load(dir string, calibrations ...*Calibration) (*Report, error) {
 // would be wrong without looking it.
 func Summarize(m *Manifest, results iter.Seq2[metrics.Result, error], calibrations ...*Calibration) (*Report, error) {
 	s := newSummarizer(m)
+	if err := s.given(); err != nil {
+		return nil, err
+	}
 	for _, c := range calibrations {
 		if err := s.calibrate(c); err != nil {
 			return nil, err
@@ -90,6 +94,7 @@ type summarizer struct {
 	index    map[string]int // of a metric's name
 	metrics  []Summary
 	means    []stats.Mean
+	mapped   []stats.Mean // of the metrics that have probabilities beside the scores
 	samples  int
 	open     Case // the sample whose results are being read
 	worst    ranking
@@ -102,7 +107,7 @@ func newSummarizer(m *Manifest) *summarizer {
 		s.index[metric.Name] = i
 		s.metrics = append(s.metrics, Summary{Metric: metric, Bins: make([]int, bins), Kinds: map[metrics.Kind]int{}})
 	}
-	s.means = make([]stats.Mean, len(s.metrics))
+	s.means, s.mapped = make([]stats.Mean, len(s.metrics)), make([]stats.Mean, len(s.metrics))
 	return s
 }
 
@@ -129,6 +134,9 @@ func (s *summarizer) add(r metrics.Result) error {
 		}
 		m.Bins[min(int(scale.share(v)*bins), bins-1)]++
 		s.means[i].AddTo(r.Group, v)
+		if m.Calibrated != nil {
+			s.mapped[i].AddTo(r.Group, m.Calibrated.By.Map.At(v))
+		}
 	case r.Kind == metrics.NotApplicable:
 		m.NotApplicable++
 	default:
@@ -211,6 +219,9 @@ func (s *summarizer) report() *Report {
 			m.Min, m.Max, m.LowerIsBetter = 0, 1, false
 		}
 		m.Stats = s.means[i].Summary(stats.Options{Seed: s.manifest.Config.Seed, Min: m.Min, Max: m.Max})
+		if m.Calibrated != nil {
+			m.Calibrated.Stats = s.mapped[i].Summary(stats.Options{Seed: s.manifest.Config.Seed, Max: 1})
+		}
 	}
 	return &Report{
 		Manifest: *s.manifest,
@@ -274,7 +285,15 @@ func (r *Report) Notes() []string {
 			note("%s: lower is better", m.Name)
 		}
 		if m.Calibration != nil {
-			note("%s: %s", m.Name, m.Calibration.note(r.Manifest.Config.Judge))
+			note("%s: %s", m.Name, m.Calibration.note(&r.Manifest.Config))
+		}
+		if c := m.Calibrated; c != nil {
+			note("%s, calibrated: %s", m.Name, c.By.note(&r.Manifest.Config))
+			for _, w := range c.Stats.Warnings {
+				if !slices.Contains(m.Stats.Warnings, w) {
+					note("%s, calibrated: %s", m.Name, w)
+				}
+			}
 		}
 	}
 	return append(notes, r.Manifest.Notes...)

@@ -52,8 +52,12 @@ func (r *Report) table(color bool) string {
 			SeparateHeader: true,
 		},
 	})
-	header := table.Row{"metric", "mean", "95% interval", "n", "failed", "n/a"}
-	ranged := r.ranged()
+	header := table.Row{"metric", "mean", "95% interval"}
+	ranged, calibrated := r.ranged(), r.calibrated()
+	if calibrated {
+		header = append(header, "calibrated", "95% interval")
+	}
+	header = append(header, "n", "failed", "n/a")
 	if ranged {
 		header = append(header, "range")
 	}
@@ -64,7 +68,12 @@ func (r *Report) table(color bool) string {
 		if m.Failed > 0 && color {
 			failed = text.FgYellow.Sprint(failed)
 		}
-		row := table.Row{plain(m.Name), m.mean(), m.interval(), m.N, failed, m.NotApplicable}
+		row := table.Row{plain(m.Name), m.mean(), m.interval()}
+		if calibrated {
+			mean, interval := m.calibrated()
+			row = append(row, mean, interval)
+		}
+		row = append(row, m.N, failed, m.NotApplicable)
 		if ranged {
 			row = append(row, fmt.Sprintf("%v to %v", m.Min, m.Max))
 		}
@@ -73,7 +82,11 @@ func (r *Report) table(color bool) string {
 	right := func(column int) table.ColumnConfig {
 		return table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight}
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 1, WidthMax: 40}, right(2), right(3), right(4), right(5), right(6)})
+	columns := []table.ColumnConfig{{Number: 1, WidthMax: 40}, right(2), right(3), right(4), right(5), right(6)}
+	if calibrated {
+		columns = append(columns, right(7), right(8))
+	}
+	t.SetColumnConfigs(columns)
 	var b strings.Builder
 	for line := range strings.Lines(t.Render()) {
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
@@ -167,13 +180,15 @@ func writeMarkdown(w io.Writer, reports []*Report, verdicts []Verdict) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		ranged := r.ranged()
-		fmt.Fprintf(&b, "%s\n\n| metric | mean | 95%% interval | n | failed | n/a |%s\n", escape(r.title()), when(ranged, " range |"))
-		fmt.Fprintf(&b, "| --- | ---: | ---: | ---: | ---: | ---: |%s\n", when(ranged, " --- |"))
+		ranged, calibrated := r.ranged(), r.calibrated()
+		fmt.Fprintf(&b, "%s\n\n| metric | mean | 95%% interval |%s n | failed | n/a |%s\n", escape(r.title()),
+			when(calibrated, " calibrated | 95% interval |"), when(ranged, " range |"))
+		fmt.Fprintf(&b, "| --- | ---: | ---: |%s ---: | ---: | ---: |%s\n", when(calibrated, " ---: | ---: |"), when(ranged, " --- |"))
 		for i := range r.Metrics {
 			m := &r.Metrics[i]
-			fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %d |%s\n", escape(m.Name), m.mean(), m.interval(),
-				m.N, m.Failed, m.NotApplicable, when(ranged, fmt.Sprintf(" %v to %v |", m.Min, m.Max)))
+			mean, interval := m.calibrated()
+			fmt.Fprintf(&b, "| %s | %s | %s |%s %d | %d | %d |%s\n", escape(m.Name), m.mean(), m.interval(),
+				when(calibrated, fmt.Sprintf(" %s | %s |", mean, interval)), m.N, m.Failed, m.NotApplicable, when(ranged, fmt.Sprintf(" %v to %v |", m.Min, m.Max)))
 		}
 		for i, note := range r.Notes() {
 			fmt.Fprintf(&b, "%s- %s\n", when(i == 0, "\n"), escape(note))
