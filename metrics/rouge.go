@@ -50,7 +50,7 @@ func rougeMetrics() []Metric {
 }
 
 // A rougeCount counts what two texts have in common once cut brings them into tokens.
-type rougeCount func(answer, reference string, cut func(string) []string) overlap
+type rougeCount func(answer, reference string, cut func(string) []string) (overlap, error)
 
 // scoreRouge scores by a kind of ROUGE. In the original what cannot be computed is 0.
 func scoreRouge(count rougeCount, cut func(string) []string, of share, original bool) scoreFunc {
@@ -65,7 +65,10 @@ func scoreRouge(count rougeCount, cut func(string) []string, of share, original 
 	}
 	return func(_ context.Context, _ Models, s *Sample) (Score, error) {
 		return rankedReference(s, func(reference string) (float64, Score, error) {
-			o := count(s.Answer, reference, stemmed)
+			o, err := count(s.Answer, reference, stemmed)
+			if err != nil {
+				return 0, Score{}, err
+			}
 			if !original && (o.reference == 0 || of == ofAnswer && o.answer == 0) {
 				return 0, Score{}, fmt.Errorf("%w: there are too few words in the reference %q, or in the answer", ErrNotApplicable, bounded(reference))
 			}
@@ -78,15 +81,30 @@ func scoreRouge(count rougeCount, cut func(string) []string, of share, original 
 
 // rougeN counts runs of n words.
 func rougeN(n int) rougeCount {
-	return func(answer, reference string, cut func(string) []string) overlap {
-		return newOverlap(grams(cut(answer), n, " "), grams(cut(reference), n, " "), ofReference)
+	return func(answer, reference string, cut func(string) []string) (overlap, error) {
+		return newOverlap(grams(cut(answer), n, " "), grams(cut(reference), n, " "), ofReference), nil
 	}
 }
 
+// mostCompared bounds the work of finding common subsequences, in pairs of words: two texts of 32 Ki words, some
+// seconds and 128 MiB.
+const mostCompared int64 = 1 << 30
+
+// comparableWords is ErrNotApplicable for texts of so many words that their common subsequence would take minutes.
+func comparableWords(answer, reference int) error {
+	if int64(answer)*int64(reference) > mostCompared {
+		return fmt.Errorf("%w: the answer has %d words and the reference %d, too many to compare in order", ErrNotApplicable, answer, reference)
+	}
+	return nil
+}
+
 // rougeL counts the words of the longest common subsequence.
-func rougeL(answer, reference string, cut func(string) []string) overlap {
+func rougeL(answer, reference string, cut func(string) []string) (overlap, error) {
 	got, want := cut(answer), cut(reference)
 	o := overlap{answer: len(got), reference: len(want)}
+	if err := comparableWords(o.answer, o.reference); err != nil {
+		return o, err
+	}
 	common := make(map[int]bool)
 	for _, i := range commonSubsequence(want, got) {
 		common[i] = true
@@ -99,33 +117,40 @@ func rougeL(answer, reference string, cut func(string) []string) overlap {
 		}
 	}
 	o.common = len(o.found)
-	return o
+	return o, nil
 }
 
 // rougeLsum counts, for every line of the reference, the words that are in its longest common subsequence
 // with any line of the answer, but no word more often than it stands in the answer.
-func rougeLsum(answer, reference string, cut func(string) []string) overlap {
+func rougeLsum(answer, reference string, cut func(string) []string) (overlap, error) {
 	var o overlap
-	var lines [][]string
+	cutLines := func(text string) (lines [][]string, words int) {
+		for line := range strings.SplitSeq(text, "\n") {
+			lines = append(lines, cut(line))
+			words += len(lines[len(lines)-1])
+		}
+		return lines, words
+	}
+	var got, want [][]string
+	got, o.answer = cutLines(answer)
+	want, o.reference = cutLines(reference)
+	if err := comparableWords(o.answer, o.reference); err != nil {
+		return o, err
+	}
 	left := make(map[string]int) // words of the answer that no hit has used yet
-	for line := range strings.SplitSeq(answer, "\n") {
-		words := cut(line)
-		lines = append(lines, words)
-		o.answer += len(words)
+	for _, words := range got {
 		for _, w := range words {
 			left[w]++
 		}
 	}
-	for line := range strings.SplitSeq(reference, "\n") {
-		want := cut(line)
-		o.reference += len(want)
-		common := make([]bool, len(want))
-		for _, got := range lines {
-			for _, i := range commonSubsequence(want, got) {
+	for _, words := range want {
+		common := make([]bool, len(words))
+		for _, line := range got {
+			for _, i := range commonSubsequence(words, line) {
 				common[i] = true
 			}
 		}
-		for i, w := range want {
+		for i, w := range words {
 			if common[i] && left[w] > 0 {
 				left[w]--
 				o.found = append(o.found, w)
@@ -135,7 +160,7 @@ func rougeLsum(answer, reference string, cut func(string) []string) overlap {
 		}
 	}
 	o.common = len(o.found)
-	return o
+	return o, nil
 }
 
 // commonSubsequence returns the indexes in a, in order, of a longest common subsequence of a and b. Of several it is

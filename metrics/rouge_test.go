@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -120,4 +121,18 @@ func FuzzCommonSubsequence(f *testing.F) {
 			rest = rest[at+1:]
 		}
 	})
+}
+
+// A text that would take minutes is refused, not waited for; one that differs in length alone is not.
+func TestRougeBounded(t *testing.T) {
+	long := strings.Repeat("a b\n", 40_000)
+	for _, name := range []string{"answer_similarity/rougeL", "answer_similarity/rougeLsum"} {
+		if _, err := tryLexical(t, name, &Sample{Answer: long, References: []string{long}}); !errors.Is(err, ErrNotApplicable) {
+			t.Errorf("%s of 80,000 words each: %v, want not applicable", name, err)
+		}
+		score, err := tryLexical(t, name, &Sample{Answer: long, References: []string{"a b"}})
+		if err != nil || score.Value <= 0 {
+			t.Errorf("%s of a long answer: %v, %v", name, score.Value, err)
+		}
+	}
 }
