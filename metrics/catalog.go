@@ -177,13 +177,15 @@ func Check(ms []Metric, judge, embedder, encoder *backend.Info, fields Field) er
 	return errors.Join(errs...)
 }
 
-// checkEncoder is checkModel for the encoder, which must have the number that the metric reads.
+// checkEncoder is checkModel for the encoder, which must have the numbers that the metric reads.
 func checkEncoder(m Metric, encoder *backend.Info) error {
 	if err := checkModel(m.Name, "an encoder", m.EncoderOps, encoder); err != nil || m.EncoderOps == 0 {
 		return err
 	}
-	if _, err := encoderOutput(*encoder, m.Output); err != nil {
-		return fmt.Errorf("%s: %w", m.Name, err)
+	for _, label := range m.Outputs {
+		if _, err := encoderOutput(*encoder, label); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func encoderMetrics() []Metric {
 			Formula: "mean over contexts of the maximum over a context's windows of P(relevant | question, window)",
 			Calls:   "1 pair to the encoder for each window of about 128 words of each context",
 			Needs:   Question | Contexts,
-			Output:  "context_relevance",
+			Outputs: []string{"context_relevance"},
 			Score:   scoreContextEncoder,
 		},
 		{
@@ -32,7 +32,7 @@ func encoderMetrics() []Metric {
 			Formula: "mean over the answer's sentences of the maximum over windows of the contexts of P(supported | sentence, window)",
 			Calls:   "1 pair to the encoder for each sentence of the answer with each window of about 128 words of the contexts",
 			Needs:   Answer | Contexts,
-			Output:  "faithfulness",
+			Outputs: []string{"faithfulness"},
 			Score:   scoreFaithfulnessEncoder,
 		},
 		{
@@ -41,7 +41,7 @@ func encoderMetrics() []Metric {
 			Formula: "maximum over the answer's windows of P(answers | question, window)",
 			Calls:   "1 pair to the encoder for each window of about 128 words of the answer",
 			Needs:   Question | Answer,
-			Output:  "answer_relevance",
+			Outputs: []string{"answer_relevance"},
 			Score:   scoreAnswerEncoder,
 		},
 		{
@@ -50,7 +50,7 @@ func encoderMetrics() []Metric {
 			Formula: "maximum over references and the answer's windows of P(same | question and reference, window)",
 			Calls:   "1 pair to the encoder for each reference with each window of about 128 words of the answer",
 			Needs:   Question | Answer | References,
-			Output:  "answer_correctness",
+			Outputs: []string{"answer_correctness"},
 			Score:   scoreCorrectnessEncoder,
 		},
 	}
@@ -65,7 +65,7 @@ func encoderMetrics() []Metric {
 // Judges reports whether a model with these labels is an encoder that metrics read: whether one of its labels is
 // theirs.
 func Judges(labels []string) bool {
-	return slices.ContainsFunc(encoderMetrics(), func(m Metric) bool { return slices.Contains(labels, m.Output) })
+	return slices.ContainsFunc(encoderMetrics(), func(m Metric) bool { return slices.Contains(labels, m.Outputs[0]) })
 }
 
 // encoderOutput returns which of a model's numbers has a label. The one number of a model without labels, a

@@ -13,13 +13,13 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// mostJudge bounds a judge's file.
-const mostJudge = 16 << 20
+// MostJudge is how many bytes a judge's file has at most. The largest that training makes has a third of them.
+const MostJudge = 4 << 20
 
 // LoadJudge reads a judge from the text of its file.
 func LoadJudge(text []byte) (*TrainedJudge, error) {
-	if len(text) > mostJudge {
-		return nil, fmt.Errorf("it is longer than %d MB", mostJudge>>20)
+	if len(text) > MostJudge {
+		return nil, fmt.Errorf("it is longer than %d MiB", MostJudge>>20)
 	}
 	var j TrainedJudge
 	if err := json.Unmarshal(text, &j); err != nil {
@@ -60,9 +60,14 @@ func (j *TrainedJudge) AsMetric() (Metric, error) {
 		Max:     j.Label.Max,
 	}
 	for i, f := range features {
+		if f.Name != names[i] {
+			return Metric{}, fmt.Errorf("its feature %q is no metric's whole name: %s", bounded(names[i]), f.Name)
+		}
 		m.JudgeOps |= f.JudgeOps
 		m.EmbedOps |= f.EmbedOps
 		m.NeedsFrequencies = m.NeedsFrequencies || f.NeedsFrequencies
+		m.EncoderOps |= f.EncoderOps
+		m.Outputs = append(m.Outputs, f.Outputs...)
 		if !j.Features[i].Optional {
 			m.Needs |= f.Needs
 		}
@@ -141,12 +146,12 @@ func (f *JudgeFeature) place(v float64) string {
 
 // CheckModels returns an error if the models or prompts are not those that the judge's features asked when it
 // was trained: their values mean something else then. The infos are nil for models that there are not.
-func (j *TrainedJudge) CheckModels(judge, embedder *backend.Info, prompts Prompts) error {
+func (j *TrainedJudge) CheckModels(judge, embedder, encoder *backend.Info, prompts Prompts) error {
 	for _, c := range []struct {
 		role string
 		want *JudgeModel
 		have *backend.Info
-	}{{"judge", j.Judge, judge}, {"embedding model", j.Embedder, embedder}} {
+	}{{"judge", j.Judge, judge}, {"embedding model", j.Embedder, embedder}, {"encoder", j.Encoder, encoder}} {
 		if c.want != nil && c.have != nil && c.have.Digest != c.want.Digest {
 			return fmt.Errorf("%s was trained with the %s %s (%.19s), and %s (%.19s) is another: name that one, or train again",
 				j.Metric, c.role, c.want.Name, c.want.Digest, c.have.Model, c.have.Digest)

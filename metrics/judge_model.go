@@ -19,6 +19,7 @@ type TrainedJudge struct {
 	Label    JudgeLabel     `json:"label"`
 	Judge    *JudgeModel    `json:"judge_model,omitempty"`     // that the features asked; nil if none did
 	Embedder *JudgeModel    `json:"embedding_model,omitempty"` // likewise
+	Encoder  *JudgeModel    `json:"encoder_model,omitempty"`   // likewise
 	Prompts  []JudgePrompt  `json:"prompts,omitempty"`         // that they asked with
 	Offset   float64        `json:"offset"`
 	Features []JudgeFeature `json:"features"`
@@ -143,6 +144,9 @@ func (f *JudgeFeature) linear(value float64) float64 {
 	return f.Weight * (min(max(value, f.Least), f.Most) - f.Mean) / f.Deviation
 }
 
+// mostNodes bounds the nodes of all trees together, which each prediction may visit. Training makes 6000 at most.
+const mostNodes = 100_000
+
 // check returns an error if the numbers, perhaps read from a file, are no model.
 func (j *TrainedJudge) check() error {
 	finite := func(numbers ...float64) bool {
@@ -162,13 +166,18 @@ func (j *TrainedJudge) check() error {
 		return errors.New("it has no features")
 	}
 	for _, f := range j.Features {
-		if !finite(f.Least, f.Most, f.Mean, f.Deviation, f.Weight, f.Without) || !(f.Deviation > 0) || f.Least > f.Most {
+		if !finite(f.Least, f.Most, f.Mean, f.Deviation, f.Weight, f.Without) || !(f.Deviation > 0) || f.Least > f.Most ||
+			!finite(f.linear(f.Least), f.linear(f.Most)) {
 			return fmt.Errorf("the numbers of its feature %s are out of range", bounded(f.Metric))
 		}
 	}
+	nodes := 0
 	for k, t := range j.Trees {
 		if len(t) == 0 {
 			return fmt.Errorf("tree %d is empty", k+1)
+		}
+		if nodes += len(t); nodes > mostNodes {
+			return fmt.Errorf("its trees have more than %d nodes", mostNodes)
 		}
 		for i, n := range t {
 			inner := n.Left > i && n.Right > i && n.Left < len(t) && n.Right < len(t) && n.Feature >= 0 && n.Feature < len(j.Features)

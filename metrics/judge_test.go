@@ -127,7 +127,7 @@ func TestTrainedJudgeChecksModels(t *testing.T) {
 	j := handJudge()
 	check := func(want string, judge, embedder *backend.Info) {
 		t.Helper()
-		switch err := j.CheckModels(judge, embedder, Prompts{}); {
+		switch err := j.CheckModels(judge, embedder, nil, Prompts{}); {
 		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -144,6 +144,42 @@ func TestTrainedJudgeChecksModels(t *testing.T) {
 	p, _ := Prompts{}.Lookup("faithfulness_verdict")
 	j.Prompts[0].Digest = p.Digest
 	check("", small, small)
+}
+
+// A judge may look at what an encoder says: then it needs that encoder, with each number that is read.
+func TestTrainedJudgeOfEncoder(t *testing.T) {
+	j := handJudge()
+	j.Features[0].Metric, j.Features[1].Metric = "answer_relevance/encoder", "answer_correctness/encoder"
+	j.Features[0].Optional = false
+	m, err := j.AsMetric()
+	if err != nil || m.EncoderOps != backend.CanRerank {
+		t.Fatal(m.EncoderOps, err)
+	}
+	info := backend.Info{Engine: "e", Model: "small", Digest: "sha256:1", Ops: backend.CanRerank, Labels: encoderLabels}
+	fields := Question | Answer | References
+	if err := Check([]Metric{m}, nil, nil, &info, fields); err != nil {
+		t.Error(err)
+	}
+	less := info
+	less.Labels = "answer_relevance"
+	for _, have := range []*backend.Info{nil, &less} {
+		if err := Check([]Metric{m}, nil, nil, have, fields); err == nil {
+			t.Errorf("%+v is enough", have)
+		}
+	}
+	fake := &backendtest.Fake{About: info, Outputs: func(backend.Pair) []float32 { return make([]float32, 4) }}
+	score, err := m.try(t.Context(), Models{Encoder: fake}, &Sample{Question: "Why?", Answer: "So.", References: []string{"So."}})
+	if err != nil || len(score.Because) != 3 {
+		t.Errorf("%+v %v", score, err)
+	}
+	j.Encoder = &JudgeModel{Name: "small", Digest: "sha256:1"}
+	if err := j.CheckModels(nil, nil, &info, Prompts{}); err != nil {
+		t.Error(err)
+	}
+	info.Digest = "sha256:2"
+	if err := j.CheckModels(nil, nil, &info, Prompts{}); err == nil {
+		t.Error("another encoder will do")
+	}
 }
 
 func TestLoadJudge(t *testing.T) {
@@ -170,6 +206,10 @@ func TestLoadJudge(t *testing.T) {
 		"a tree that asks elsewhere": func(j *TrainedJudge) { j.Trees[0][0].Feature = 2 },
 		"half a leaf":                func(j *TrainedJudge) { j.Trees[0][0].Left = 0 },
 		"a huge weight":              func(j *TrainedJudge) { j.Features[0].Weight = 1e300 },
+		"a bare dimension":           func(j *TrainedJudge) { j.Features[1].Metric = "length" },
+		"odds that are too large":    func(j *TrainedJudge) { j.Features[0].Weight, j.Features[0].Deviation = 1e12, 1e-300 },
+		"too many trees":             func(j *TrainedJudge) { j.Trees = slices.Repeat([]JudgeTree{{{}}}, mostNodes+1) },
+		"too long a name":            func(j *TrainedJudge) { j.Label.Field = strings.Repeat("x", MostJudge) },
 	} {
 		j := handJudge()
 		spoil(j)

@@ -32,7 +32,7 @@ type Metric struct {
 	NeedsFrequencies bool
 
 	EncoderOps backend.Ops // what it asks of the encoder; 0: it asks nothing
-	Output     string      // the label of the encoder's number that it reads
+	Outputs    []string    // the labels of the encoder's numbers that it reads
 
 	Prompts []string // the prompts it uses, by name: see [Prompts]
 

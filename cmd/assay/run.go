@@ -107,7 +107,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return usageError{err}
 	}
 	for _, j := range plan.judges {
-		if err := j.CheckModels(info(st.judge), info(st.embed), plan.prompts); err != nil {
+		if err := j.CheckModels(info(st.judge), info(st.embed), info(st.encoder), plan.prompts); err != nil {
 			return usageError{err}
 		}
 	}
