@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/csv"
@@ -85,7 +86,7 @@ type judgeSet struct {
 	Runs    []string `json:"runs"`
 	Rows    int      `json:"rows"`
 	Groups  int      `json:"groups"`   // of rows that are kept together
-	LeftOut int      `json:"left_out"` // labelled rows in which a feature failed, or none applies
+	LeftOut int      `json:"left_out"` // labelled rows on which a feature failed or was not run, or none applies
 	Label   float64  `json:"label"`    // the mean
 }
 
@@ -138,7 +139,7 @@ func judgeTrain(ctx context.Context, s *std, args []string) error {
 		return err
 	}
 	if o.predictions != "" {
-		if err := s.output(o.predictions, func(w io.Writer) error { return rows.write(w, out) }); err != nil {
+		if err := s.output(o.predictions, func(w io.Writer) error { return rows.write(w, rows.inUnits(out.Predictions), out.Parts) }); err != nil {
 			return err
 		}
 	}
@@ -196,14 +197,10 @@ func (o *judgeTrainOptions) train(ctx context.Context, rows *judgeRows) (*judgeF
 	file := &judgeFile{TrainedJudge: *out.Judge}
 	file.Metric = o.dimension + "/judge"
 	file.Label = rows.label
-	file.Judge, file.Embedder, file.Prompts = rows.judge, rows.embedder, rows.prompts
+	file.Judge, file.Embedder, file.Encoder, file.Prompts = rows.judge, rows.embedder, rows.encoder, rows.prompts
 	file.Training = judgeTraining{Tool: "assay " + buildVersion(), Time: report.Now(), Seed: o.seed, Method: out.Method,
 		Penalty: out.Penalty, Depth: out.Depth, Tried: out.Tried, Sets: rows.sets, Dropped: out.Dropped}
-	predicted := make([]float64, len(out.Predictions))
-	for i, p := range out.Predictions {
-		predicted[i] = rows.label.Min + (rows.label.Max-rows.label.Min)*p
-	}
-	if file.Figures, err = rows.figures(file.Metric, predicted, o.seed); err != nil {
+	if file.Figures, err = rows.figures(file.Metric, rows.inUnits(out.Predictions), o.seed); err != nil {
 		return nil, nil, err
 	}
 	file.Figures.On = "rows not fitted to"
@@ -215,13 +212,13 @@ func (o *judgeTrainOptions) train(ctx context.Context, rows *judgeRows) (*judgeF
 	return file, out, nil
 }
 
-// write writes what was predicted for each row without it.
-func (r *judgeRows) write(w io.Writer, out *judge.Outcome) error {
+// write writes what was predicted for each row, and the part that it was in.
+func (r *judgeRows) write(w io.Writer, predicted []float64, parts []int) error {
 	c := csv.NewWriter(w)
-	list := [][]string{{"sample", "label", "prediction", "part"}}
+	list := [][]string{{"dataset", "sample", "label", "prediction", "part"}}
 	for i, row := range r.rows {
-		p := r.label.Min + (r.label.Max-r.label.Min)*out.Predictions[i]
-		list = append(list, []string{row.id, strconv.FormatFloat(row.label, 'g', -1, 64), strconv.FormatFloat(p, 'g', 6, 64), strconv.Itoa(out.Parts[i])})
+		list = append(list, []string{r.sets[row.set].Dataset, row.id, strconv.FormatFloat(row.label, 'g', -1, 64),
+			strconv.FormatFloat(predicted[i], 'g', 6, 64), strconv.Itoa(parts[i])})
 	}
 	return c.WriteAll(list)
 }
@@ -236,7 +233,7 @@ func (f *judgeFile) print(s *std) {
 	fmt.Fprintln(s.out)
 	t := s.table("it looks at", "importance", "weight", "rows without it")
 	list := slices.Clone(f.Features)
-	slices.SortStableFunc(list, func(a, b metrics.JudgeFeature) int { return int(1e9 * (b.Importance - a.Importance)) })
+	slices.SortStableFunc(list, func(a, b metrics.JudgeFeature) int { return cmp.Compare(b.Importance, a.Importance) })
 	for _, feature := range list {
 		t.AppendRow(table.Row{printable(feature.Metric), fmt.Sprintf("%.0f%%", 100*feature.Importance), signed(feature.Weight), feature.Missing})
 	}
@@ -249,7 +246,7 @@ func (f *judgeFile) print(s *std) {
 	notes = append(notes, "log loss in choosing: "+strings.Join(tried, ", "))
 	for _, set := range f.Training.Sets {
 		if set.LeftOut > 0 {
-			notes = append(notes, fmt.Sprintf("%d labelled rows of %s are left out: a metric failed on them, or none applies", set.LeftOut, set.Dataset))
+			notes = append(notes, fmt.Sprintf("%d labelled rows of %s are left out: a metric failed on them or was not run, or none applies", set.LeftOut, set.Dataset))
 		}
 	}
 	if len(f.Training.Dropped) > 0 {
@@ -331,14 +328,14 @@ func readJudge(path string) (*judgeFile, *metrics.TrainedJudge, string, error) {
 	return &file, j, hex.EncodeToString(sum[:]), nil
 }
 
-// readJudgeText reads a file up to a little more than LoadJudge takes.
+// readJudgeText reads a file up to one byte more than LoadJudge takes.
 func readJudgeText(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, 17<<20))
+	return io.ReadAll(io.LimitReader(f, metrics.MostJudge+1))
 }
 
 // A judgeTestOptions holds the flags of assay judge test.
@@ -374,27 +371,18 @@ func judgeTest(ctx context.Context, s *std, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := rows.fits(j, names); err != nil {
+	if err := rows.fits(j); err != nil {
 		return usageError{err}
 	}
-	for _, set := range rows.sets {
-		if slices.ContainsFunc(file.Training.Sets, func(t judgeSet) bool { return t.SHA256 == set.SHA256 }) {
-			s.warn("the judge was trained on %s: what it does there says nothing about other data", set.Dataset)
-		}
-	}
-	out := rows.predict(j)
-	figures, err := rows.figures(j.Metric, out.Predictions, o.seed)
+	predicted := rows.predict(j)
+	file.warnTest(s, rows)
+	figures, err := rows.figures(j.Metric, predicted, o.seed)
 	if err != nil {
 		return err
 	}
 	figures.On = "other data"
 	if o.predictions != "" {
-		shares := *out
-		shares.Predictions = nil
-		for _, p := range out.Predictions { // write maps shares to labels
-			shares.Predictions = append(shares.Predictions, (p-rows.label.Min)/(rows.label.Max-rows.label.Min))
-		}
-		if err := s.output(o.predictions, func(w io.Writer) error { return rows.write(w, &shares) }); err != nil {
+		if err := s.output(o.predictions, func(w io.Writer) error { return rows.write(w, predicted, make([]int, len(predicted))) }); err != nil {
 			return err
 		}
 	}
@@ -406,6 +394,24 @@ func judgeTest(ctx context.Context, s *std, args []string) error {
 	}
 	figures.print(s)
 	return nil
+}
+
+// warnTest says what to know of a test before its figures.
+func (f *judgeFile) warnTest(s *std, rows *judgeRows) {
+	for _, set := range rows.sets {
+		name := printable(set.Dataset)
+		if slices.ContainsFunc(f.Training.Sets, func(t judgeSet) bool { return t.SHA256 == set.SHA256 }) {
+			s.warn("the judge was trained on %s: what it does there says nothing about other data", name)
+		}
+		if set.LeftOut > 0 {
+			s.warn("%d labelled rows of %s are left out: a metric failed on them or was not run, or the judge cannot do without one that does not apply",
+				set.LeftOut, name)
+		}
+	}
+	if mine, theirs := f.Label, rows.label; mine.Min != theirs.Min || mine.Max != theirs.Max {
+		s.warn("the judge predicts %s from %v to %v, and the labels are from %v to %v: its predictions are put into that range",
+			printable(mine.Field), mine.Min, mine.Max, theirs.Min, theirs.Max)
+	}
 }
 
 // base is the name of a file or folder without the way to it.

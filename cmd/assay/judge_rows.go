@@ -34,13 +34,14 @@ type judgeRows struct {
 	binary   bool
 	sets     []judgeSet
 
-	judge, embedder *metrics.JudgeModel // that the features asked
-	prompts         []metrics.JudgePrompt
+	judge, embedder, encoder *metrics.JudgeModel // that the features asked
+	prompts                  []metrics.JudgePrompt
 }
 
 // A judgeRow is a labelled sample.
 type judgeRow struct {
-	id     string
+	id     string // unique in its set
+	set    int
 	label  float64
 	group  string    // "" if it is in none
 	values []float64 // NaN where the metric does not apply
@@ -50,7 +51,7 @@ type judgeRow struct {
 type judgeData struct {
 	runs   []*scores
 	labels *labels
-	failed map[string]bool // samples in which a feature failed
+	known  map[string]int // of how many features each sample has a score, or does not have one since it does not apply
 }
 
 // load reads the rows. Names are the features wanted, nil for all that the runs have in common.
@@ -76,11 +77,13 @@ func (o *judgeRowOptions) load(ctx context.Context, s *std, dirs, names []string
 		if d.labels, err = of.load(ctx, s, d.runs[0]); err != nil {
 			return nil, err
 		}
-		if err := d.findFailures(r.features); err != nil {
+		if err := d.countKnown(r.features); err != nil {
 			return nil, err
 		}
 	}
-	r.scale(data)
+	if err := r.scale(data); err != nil {
+		return nil, usageError{err}
+	}
 	for _, d := range data {
 		questions, err := questionsOf(ctx, d.runs[0], o.labels.data)
 		if err != nil {
@@ -91,6 +94,7 @@ func (o *judgeRowOptions) load(ctx context.Context, s *std, dirs, names []string
 	if len(r.rows) == 0 {
 		return nil, usagef("no labelled row has a score of %s", strings.Join(r.features, ", "))
 	}
+	r.count()
 	return r, nil
 }
 
@@ -106,7 +110,7 @@ func (o *judgeRowOptions) group(dirs []string) ([]*judgeData, error) {
 			return d.runs[0].Manifest.Config.Dataset.SHA256 == run.Manifest.Config.Dataset.SHA256
 		})
 		if i < 0 {
-			list = append(list, &judgeData{runs: []*scores{run}, failed: map[string]bool{}})
+			list = append(list, &judgeData{runs: []*scores{run}})
 			continue
 		}
 		list[i].runs = append(list[i].runs, run)
@@ -124,8 +128,8 @@ func (d *judgeData) of(metric string) *scores {
 	return nil
 }
 
-// commonMetrics are those that each dataset has scores of, and which are of the names or dimensions if there are any. Metrics that a judge could not
-// compute for itself are left out: a user's own, and other judges.
+// commonMetrics are those that each dataset has scores of, and which are of the names or dimensions if there are any.
+// Metrics that a judge could not compute for itself are left out: a user's own, and other judges.
 func commonMetrics(data []*judgeData, names []string) ([]string, error) {
 	var have []string
 	for _, run := range data[0].runs {
@@ -165,16 +169,18 @@ func commonMetrics(data []*judgeData, names []string) ([]string, error) {
 	return list, nil
 }
 
-// findFailures notes the samples in which a feature failed: what it would have said is not known, which is something
-// else than that it does not apply.
-func (d *judgeData) findFailures(features []string) error {
+// countKnown counts for each sample the features of which it is known what they say. Where one failed, or was not run,
+// that is not known, which is something else than that it does not apply.
+func (d *judgeData) countKnown(features []string) error {
+	d.known = map[string]int{}
 	for _, run := range d.runs {
 		for result, err := range run.Results() {
 			if err != nil {
 				return err
 			}
-			if result.Score == nil && result.Kind != metrics.NotApplicable && slices.Contains(features, result.Metric) {
-				d.failed[result.Sample] = true
+			known := result.Score != nil || result.Kind == metrics.NotApplicable
+			if known && slices.Contains(features, result.Metric) && d.of(result.Metric) == run {
+				d.known[result.Sample]++
 			}
 		}
 	}
@@ -210,6 +216,11 @@ func (r *judgeRows) models(data []*judgeData) error {
 					return err
 				}
 			}
+			if list[0].EncoderOps != 0 {
+				if err := note(&r.encoder, config.Encoder, "encoder"); err != nil {
+					return err
+				}
+			}
 			for _, p := range config.Prompts {
 				if !slices.Contains(list[0].Prompts, p.Name) {
 					continue
@@ -229,11 +240,14 @@ func (r *judgeRows) models(data []*judgeData) error {
 
 // scale finds the labels' range: 0 to 1 for true and false, from the lowest to the highest rating otherwise. Labels
 // of several datasets with different ranges are all put between 0 and 1.
-func (r *judgeRows) scale(data []*judgeData) {
+func (r *judgeRows) scale(data []*judgeData) error {
 	r.binary = true
 	for i, d := range data {
 		r.binary = r.binary && d.labels.binary()
 		low, high := d.labels.span()
+		if low == high {
+			return fmt.Errorf("all labels of %s are %v: there is nothing to learn or to test from them", base(d.runs[0].Manifest.Config.Dataset.Path), low)
+		}
 		if i == 0 {
 			r.label = metrics.JudgeLabel{Field: d.labels.field, Min: low, Max: high}
 		}
@@ -241,9 +255,7 @@ func (r *judgeRows) scale(data []*judgeData) {
 			r.label.Min, r.label.Max = 0, 1
 		}
 	}
-	if r.label.Min == r.label.Max {
-		r.label.Max++ // all labels are alike, which training refuses with a message of its own
-	}
+	return nil
 }
 
 // span is the range of the ratings.
@@ -268,13 +280,12 @@ func (r *judgeRows) take(d *judgeData, questions map[string]string) {
 		set.Runs = append(set.Runs, base(of.Dir))
 	}
 	low, high := d.labels.span()
-	groups := map[string]bool{}
 	for _, id := range run.samples {
 		list := d.labels.ratings[id]
 		if len(list) == 0 {
 			continue
 		}
-		row := judgeRow{id: id, label: mean(list), group: cmp.Or(d.labels.groupOf(run, id), questions[id])}
+		row := judgeRow{id: id, set: len(r.sets), label: mean(list), group: cmp.Or(d.labels.groupOf(run, id), questions[id])}
 		if low != r.label.Min || high != r.label.Max {
 			row.label = r.label.Min + (r.label.Max-r.label.Min)*(row.label-low)/(high-low)
 		}
@@ -287,18 +298,30 @@ func (r *judgeRows) take(d *judgeData, questions map[string]string) {
 			found = found || ok
 			row.values = append(row.values, v)
 		}
-		if d.failed[id] || !found {
+		if d.known[id] < len(r.features) || !found {
 			set.LeftOut++
 			continue
 		}
-		groups[cmp.Or(row.group, "sample "+id)] = true
 		r.rows = append(r.rows, row)
-		set.Rows++
-		set.Label += row.label
 	}
-	set.Groups = len(groups)
-	set.Label /= float64(max(1, set.Rows))
 	r.sets = append(r.sets, set)
+}
+
+// count counts the rows and groups of each set, and takes the mean of its labels.
+func (r *judgeRows) count() {
+	groups := make([]map[string]bool, len(r.sets))
+	for i := range r.sets {
+		r.sets[i].Rows, r.sets[i].Label, groups[i] = 0, 0, map[string]bool{}
+	}
+	for _, row := range r.rows {
+		set := &r.sets[row.set]
+		set.Rows++
+		set.Label += (row.label - set.Label) / float64(set.Rows)
+		groups[row.set][cmp.Or(row.group, "sample "+row.id)] = true
+	}
+	for i := range r.sets {
+		r.sets[i].Groups = len(groups[i])
+	}
 }
 
 // questionsOf returns the question of each sample, as a name for the rows that share it.
@@ -329,31 +352,42 @@ func (r *judgeRows) table() *judge.Table {
 	return t
 }
 
-// predict applies a judge to the rows. Rows that lack what it cannot do without are left out.
-func (r *judgeRows) predict(j *metrics.TrainedJudge) *judge.Outcome {
-	out := &judge.Outcome{}
+// inUnits puts shares, from 0 to 1, into the labels' units.
+func (r *judgeRows) inUnits(shares []float64) []float64 {
+	list := make([]float64, len(shares))
+	for i, p := range shares {
+		list[i] = r.label.Min + (r.label.Max-r.label.Min)*p
+	}
+	return list
+}
+
+// predict applies a judge to the rows, in their labels' units. Rows that lack what it cannot do without are left out.
+func (r *judgeRows) predict(j *metrics.TrainedJudge) []float64 {
+	var shares []float64
 	var kept []judgeRow
 	for _, row := range r.rows {
 		usable := true
 		for k, f := range j.Features {
 			usable = usable && (f.Optional || !math.IsNaN(row.values[k]))
 		}
-		if usable {
-			kept = append(kept, row)
-			out.Predictions, out.Parts = append(out.Predictions, j.Predict(row.values)), append(out.Parts, 0)
+		if !usable {
+			r.sets[row.set].LeftOut++
+			continue
 		}
+		kept = append(kept, row)
+		shares = append(shares, (j.Predict(row.values)-j.Label.Min)/(j.Label.Max-j.Label.Min))
 	}
-	r.sets[0].LeftOut += len(r.rows) - len(kept)
 	r.rows = kept
-	return out
+	r.count()
+	return r.inUnits(shares)
 }
 
 // fits reports whether the rows' features are what a judge was trained on.
-func (r *judgeRows) fits(j *metrics.TrainedJudge, names []string) error {
+func (r *judgeRows) fits(j *metrics.TrainedJudge) error {
 	for _, c := range []struct {
 		what       string
 		want, have *metrics.JudgeModel
-	}{{"judge", j.Judge, r.judge}, {"embedding model", j.Embedder, r.embedder}} {
+	}{{"judge", j.Judge, r.judge}, {"embedding model", j.Embedder, r.embedder}, {"encoder", j.Encoder, r.encoder}} {
 		if c.want != nil && c.have != nil && c.want.Digest != c.have.Digest {
 			return fmt.Errorf("the run asked the %s %s, and %s was trained on scores of %s", c.what, c.have.Name, j.Metric, c.want.Name)
 		}
@@ -369,18 +403,7 @@ func (r *judgeRows) fits(j *metrics.TrainedJudge, names []string) error {
 // figures measures predictions, and each feature by itself, the one that agrees most first.
 func (r *judgeRows) figures(name string, predicted []float64, seed uint64) (judgeFigures, error) {
 	var f judgeFigures
-	all := matched{}
-	grouped := false
-	seen := map[string]bool{}
-	for i, row := range r.rows {
-		all.ids, all.scores, all.labels = append(all.ids, row.id), append(all.scores, predicted[i]), append(all.labels, row.label)
-		all.groups = append(all.groups, row.group)
-		grouped = grouped || row.group != "" && seen[row.group]
-		seen[row.group] = true
-	}
-	if !grouped {
-		all.groups = nil
-	}
+	all := r.matched(func(judgeRow) bool { return true }, func(i int) float64 { return predicted[i] })
 	if len(all.ids) < 3 {
 		return f, usagef("%d rows are too few to say anything", len(all.ids))
 	}
@@ -390,9 +413,8 @@ func (r *judgeRows) figures(name string, predicted []float64, seed uint64) (judg
 		loss := stats.LogLoss(clamped(predicted), all.labels)
 		f.LogLoss = &loss
 	}
-	alone := map[string]matched{}
 	for k, feature := range r.features {
-		m := r.column(k, all.groups != nil)
+		m := r.column(k)
 		if len(m.ids) < 3 {
 			continue
 		}
@@ -403,14 +425,15 @@ func (r *judgeRows) figures(name string, predicted []float64, seed uint64) (judg
 		c := candidate{name: feature, min: of[0].Min, max: of[0].Max, lowerIsBetter: of[0].LowerIsBetter}
 		a := r.measureQuickly(c, m, field, seed)
 		f.Alone = append(f.Alone, a)
-		alone[feature] = m
 	}
 	slices.SortStableFunc(f.Alone, func(a, b metricAgreement) int {
 		few := func(m metricAgreement) int { return int(number01(2*m.N < len(all.ids))) } // those that most rows lack come last
 		return cmp.Or(cmp.Compare(few(a), few(b)), cmp.Compare(b.strength(), a.strength()))
 	})
 	if len(f.Alone) > 0 {
-		f.compare(all, alone[f.Alone[0].Metric], r.binary, seed)
+		best := slices.Index(r.features, f.Alone[0].Metric)
+		mine := r.matched(func(row judgeRow) bool { return !math.IsNaN(row.values[best]) }, func(i int) float64 { return predicted[i] })
+		f.compare(mine, r.column(best), r.binary, seed)
 	}
 	return f, nil
 }
@@ -423,18 +446,37 @@ func clamped(predicted []float64) []float64 {
 	return list
 }
 
-// column is the scores of one feature, turned so that high ones go with high labels.
-func (r *judgeRows) column(k int, grouped bool) matched {
+// matched pairs the labels of those rows that are wanted with a score for each.
+func (r *judgeRows) matched(wanted func(judgeRow) bool, score func(i int) float64) matched {
 	var m matched
-	for _, row := range r.rows {
-		if v := row.values[k]; !math.IsNaN(v) {
-			m.ids, m.scores, m.labels = append(m.ids, row.id), append(m.scores, v), append(m.labels, row.label)
-			if grouped {
-				m.groups = append(m.groups, row.group)
-			}
+	grouped := r.grouped()
+	for i, row := range r.rows {
+		if !wanted(row) {
+			continue
+		}
+		m.ids, m.scores, m.labels = append(m.ids, row.id), append(m.scores, score(i)), append(m.labels, row.label)
+		if grouped {
+			m.groups = append(m.groups, row.group)
 		}
 	}
 	return m
+}
+
+// column is the scores of one feature, on the rows that have it.
+func (r *judgeRows) column(k int) matched {
+	return r.matched(func(row judgeRow) bool { return !math.IsNaN(row.values[k]) }, func(i int) float64 { return r.rows[i].values[k] })
+}
+
+// grouped reports whether any two rows are of one group.
+func (r *judgeRows) grouped() bool {
+	seen := map[string]bool{}
+	for _, row := range r.rows {
+		if row.group != "" && seen[row.group] {
+			return true
+		}
+		seen[row.group] = true
+	}
+	return false
 }
 
 func (r *judgeRows) measure(c candidate, m matched, field string, seed uint64) metricAgreement {
@@ -472,22 +514,14 @@ func (a *metricAgreement) strength() float64 {
 	return 0
 }
 
-// compare sets the judge against a feature, on the rows that have it.
-func (f *judgeFigures) compare(all, other matched, binary bool, seed uint64) {
-	has := map[string]float64{}
-	for i, id := range other.ids {
-		has[id] = other.scores[i]
-	}
-	mine := all.only(has)
-	sign := 1.0
+// compare sets the judge against the feature that agrees most by itself, both on the rows that have that feature, which
+// is turned so that high scores go with high labels.
+func (f *judgeFigures) compare(mine, other matched, binary bool, seed uint64) {
 	if a := f.Alone[0]; a.AUC != nil && a.AUC.Value < 0.5 || a.AUC == nil && a.Spearman != nil && a.Spearman.Value < 0 {
-		sign = -1
+		for i := range other.scores {
+			other.scores[i] *= -1
+		}
 	}
-	turned := slices.Clone(other.scores)
-	for i := range turned {
-		turned[i] *= sign
-	}
-	other.scores = turned
 	d := agreeDifference{First: f.Alone[0].Metric, Second: f.Judge.Metric, Measure: "spearman", N: len(mine.ids)}
 	var diff stats.Difference
 	var err error
