@@ -88,7 +88,7 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	if err != nil {
 		return err
 	}
-	desk := &labelDesk{book: book, samples: samples, scale: o.scale, question: o.question, total: len(plan)}
+	desk := &labelDesk{book: book, samples: samples, scale: o.scale, question: o.question}
 	err = desk.work(ctx, s)
 	s.note("%d labels of %s are in %s", book.labelled(run.samples), base(run.Dir), o.file)
 	return err
@@ -247,9 +247,13 @@ type labelLine struct {
 // openLabelBook reads the file, if it is there.
 func openLabelBook(path string) (*labelBook, error) {
 	b := &labelBook{path: path}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		b.path = real // a link stays one
+	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return b, nil
+		_, err := os.Stat(filepath.Dir(path)) // now, and not after the first label
+		return b, err
 	}
 	if err != nil {
 		return nil, err
@@ -261,16 +265,21 @@ func openLabelBook(path string) (*labelBook, error) {
 			continue
 		}
 		var row struct {
-			Sample string          `json:"sample"`
+			Sample json.RawMessage `json:"sample"`
 			Label  json.RawMessage `json:"label"`
 		}
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil || row.Sample == "" {
+		err := json.Unmarshal(lines.Bytes(), &row)
+		sample, ok := textOf(row.Sample)
+		if err != nil || !ok || sample == "" {
 			return nil, fmt.Errorf("%s, line %d: it is no label: {\"sample\": ID, \"label\": NUMBER}", path, n)
 		}
 		skipped := len(row.Label) == 0 || string(row.Label) == "null"
-		b.lines = append(b.lines, labelLine{slices.Clone(lines.Bytes()), row.Sample, skipped})
+		b.lines = append(b.lines, labelLine{slices.Clone(lines.Bytes()), sample, skipped})
 	}
-	return b, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, nil
 }
 
 // labelled counts the samples that have a label.
@@ -306,6 +315,13 @@ func (b *labelBook) put(sample string, label *int) error {
 	}{sample, label})
 	if err != nil {
 		return err
+	}
+	now, err := openLabelBook(b.path)
+	if err != nil {
+		return err
+	}
+	if now.lines != nil {
+		b.lines = now.lines // with what someone else labelled meanwhile
 	}
 	line := labelLine{bytes.TrimSpace(raw.Bytes()), sample, label == nil}
 	if i := slices.IndexFunc(b.lines, func(l labelLine) bool { return l.sample == sample }); i >= 0 {

@@ -140,7 +140,7 @@ func printable(text string) string {
 		if r == '\n' || r == '\t' {
 			return r
 		}
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u202e' || r == '\u2066' || r == '\u2067' || r == '\u2068' {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
 			return '\uFFFD'
 		}
 		return r
