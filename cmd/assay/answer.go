@@ -299,6 +299,9 @@ func openJournal(s *std, output string, config any, overwrite bool) (*testset.Jo
 		s.note("%s is there already, made of the same things: nothing to do", output)
 		return j, j.Close()
 	}
+	if j.Forgot > 0 {
+		s.warn("%s.part is damaged: of an earlier attempt the last %d rows are made again", output, j.Forgot)
+	}
 	if n := len(j.Kept); n > 0 {
 		s.note("going on after the %d rows of an earlier attempt", n)
 	}

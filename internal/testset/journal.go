@@ -3,6 +3,8 @@ package testset
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,10 +16,12 @@ import (
 
 // A Journal keeps the work on an output file until it is whole. While it goes on, the finished pieces stand in
 // FILE.part, one JSON value a line after a first line that says what the work is; a line that was torn when the
-// process was killed is forgotten. [Journal.Finish] writes FILE and, in FILE.about.json, how it came about.
+// process was killed is forgotten, and one that was damaged is with all that come after it. [Journal.Finish] writes
+// FILE and, in FILE.about.json, how it came about.
 type Journal struct {
-	Kept []json.RawMessage // the pieces of an earlier attempt, in order
-	Done bool              // FILE is there already, and is the result of the very same work
+	Kept   []json.RawMessage // the pieces of an earlier attempt, in order
+	Forgot int               // whole lines of it, from the first on that is damaged
+	Done   bool              // FILE is there already, as the very same work left it
 
 	out    string
 	config json.RawMessage
@@ -29,12 +33,13 @@ type Journal struct {
 type ExistsError struct{ Path string }
 
 func (e *ExistsError) Error() string {
-	return fmt.Sprintf("%s holds the result of something else: other documents, models, prompts or settings", e.Path)
+	return fmt.Sprintf("%s holds the result of something else: other documents, models, prompts or settings, or it was changed since", e.Path)
 }
 
 // An About is the content of FILE.about.json.
 type About struct {
 	Config json.RawMessage `json:"config"` // everything that the result depends on
+	SHA256 string          `json:"sha256"` // of the file
 	Report any             `json:"report"`
 }
 
@@ -60,7 +65,7 @@ func OpenJournal(out string, config any, overwrite bool) (_ *Journal, err error)
 		}
 	}()
 	if _, err := os.Lstat(out); err == nil {
-		if j.Done = j.same(out + aboutSuffix); j.Done {
+		if j.Done = j.made(out); j.Done {
 			return j, nil
 		} else if !overwrite {
 			return nil, &ExistsError{out}
@@ -78,7 +83,7 @@ func OpenJournal(out string, config any, overwrite bool) (_ *Journal, err error)
 	return j, err
 }
 
-// hold takes the lock. Should another process remove the file just then, having finished, it is locked anew.
+// hold takes the lock. Should another process remove the file just then, having finished, a new one is locked.
 func (j *Journal) hold() error {
 	for {
 		lock := flock.New(j.out + lockSuffix)
@@ -89,7 +94,8 @@ func (j *Journal) hold() error {
 		if !locked {
 			return fmt.Errorf("another process is writing %s", j.out)
 		}
-		if _, err := os.Stat(j.out + lockSuffix); err == nil {
+		mine, err := lock.Stat()
+		if there, e := os.Stat(j.out + lockSuffix); err == nil && e == nil && os.SameFile(mine, there) {
 			j.lock = lock
 			return nil
 		}
@@ -99,14 +105,27 @@ func (j *Journal) hold() error {
 	}
 }
 
-// same reports whether the file at path says that it came about as this journal's will.
-func (j *Journal) same(path string) bool {
-	b, err := os.ReadFile(path)
+// made reports whether the file came about as this journal's will, and is as it was then. What stands beside it says
+// so; a process that was killed between writing the two leaves an old file beside a new account, whose digest differs.
+func (j *Journal) made(path string) bool {
+	b, err := os.ReadFile(path + aboutSuffix)
 	if err != nil {
 		return false
 	}
-	var about struct{ Config json.RawMessage }
-	return json.Unmarshal(b, &about) == nil && j.is(about.Config)
+	var about struct {
+		Config json.RawMessage
+		SHA256 string
+	}
+	if json.Unmarshal(b, &about) != nil || !j.is(about.Config) {
+		return false
+	}
+	content, err := os.ReadFile(path)
+	return err == nil && about.SHA256 == digest(content)
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 func (j *Journal) is(config json.RawMessage) bool {
@@ -123,14 +142,22 @@ func (j *Journal) resume() error {
 	end := int64(0)
 	for first := true; ; first = false {
 		line, err := r.ReadBytes('\n')
-		if errors.Is(err, io.EOF) || err == nil && !json.Valid(line) {
-			break // torn
+		if errors.Is(err, io.EOF) {
+			break // torn, or the end
 		}
 		if err != nil {
 			return err
 		}
 		if first && !j.is(line) {
 			return &ExistsError{j.out + partSuffix}
+		}
+		if !json.Valid(line) {
+			rest, err := io.ReadAll(r)
+			if err != nil {
+				return err
+			}
+			j.Forgot = 1 + bytes.Count(rest, []byte("\n"))
+			break
 		}
 		if !first {
 			j.Kept = append(j.Kept, json.RawMessage(bytes.TrimSpace(line)))
@@ -166,10 +193,6 @@ func (j *Journal) add(line []byte) error {
 // Finish writes the file with one row a line, and the report beside it, and removes the journal. Each file takes
 // its name only when it is whole.
 func (j *Journal) Finish(rows []any, report any) error {
-	about, err := json.MarshalIndent(About{j.config, report}, "", "  ")
-	if err != nil {
-		return err
-	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -177,6 +200,10 @@ func (j *Journal) Finish(rows []any, report any) error {
 		if err := e.Encode(row); err != nil {
 			return err
 		}
+	}
+	about, err := json.MarshalIndent(About{j.config, digest(b.Bytes()), report}, "", "  ")
+	if err != nil {
+		return err
 	}
 	if err := replace(j.out+aboutSuffix, append(about, '\n')); err != nil {
 		return err

@@ -120,3 +120,63 @@ func FuzzJournal(f *testing.F) {
 		j.Close()
 	})
 }
+
+// A line that was damaged, and not torn, is forgotten with what comes after it, and that is told. Where the first one is
+// damaged nobody knows what the work was: it is not discarded unasked.
+func TestJournalDamaged(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "rows.jsonl")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(out+".part", []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("\"one\"\n1\n2\n{\"3\x00\n4\n5\n6")
+	j, err := OpenJournal(out, "one", false)
+	if err != nil || len(j.Kept) != 2 || j.Forgot != 3 {
+		t.Fatalf("%v: %d kept and %d forgotten, want 2 and 3", err, len(j.Kept), j.Forgot)
+	}
+	j.Close()
+	if b, err := os.ReadFile(out + ".part"); err != nil || string(b) != "\"one\"\n1\n2\n" {
+		t.Errorf("%q %v", b, err)
+	}
+	write("\"on\x00\n1\n2\n")
+	if _, err := OpenJournal(out, "one", false); !errors.As(err, new(*ExistsError)) {
+		t.Errorf("a damaged first line: %v", err)
+	}
+}
+
+// An old file beside the account of a new one, as a kill between writing the two leaves them, is not taken for the new
+// one; nor is a file that was changed by hand.
+func TestJournalKnowsItsFile(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "rows.jsonl")
+	finish := func(config string, overwrite bool, row string) {
+		t.Helper()
+		j, err := OpenJournal(out, config, overwrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close()
+		if err := j.Finish([]any{row}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finish("old", false, "a")
+	old, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish("new", true, "b")
+	if err := os.WriteFile(out, old, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if j, err := OpenJournal(out, "new", false); !errors.As(err, new(*ExistsError)) {
+		t.Errorf("the old file is taken for the new one: %+v %v", j, err)
+	}
+	finish("new", true, "b")
+	j, err := OpenJournal(out, "new", false)
+	if err != nil || !j.Done {
+		t.Fatalf("%+v %v", j, err)
+	}
+	j.Close()
+}

@@ -249,7 +249,7 @@ func (b *builder) weakContext(q question) []string {
 }
 
 // otherAnswer is the answer to another question, drawn at random: of another document if there is one, and
-// not one that the passage holds.
+// not one that the passage or the question's own answer holds.
 func (b *builder) otherAnswer(i int) string {
 	q := b.questions[i]
 	document := func(q question) int { return b.maker.passage(q.Passages[0]).Document }
@@ -260,7 +260,8 @@ func (b *builder) otherAnswer(i int) string {
 	var far, rest []string
 	for j, other := range b.questions {
 		switch {
-		case i == j || other.Answer == "" || slices.Equal(other.Passages, q.Passages) || grounded(other.Answer, text) >= mostTold:
+		case i == j || other.Answer == "" || slices.Equal(other.Passages, q.Passages) || grounded(other.Answer, text) >= mostTold,
+			grounded(other.Answer, q.Answer) >= mostTold:
 		case document(other) != document(q):
 			far = append(far, other.Answer)
 		default:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -426,4 +427,19 @@ func FuzzChecks(f *testing.F) {
 		}
 		checkQuestion(question)
 	})
+}
+
+// What another question is answered with may be the true answer here, too: then it is no wrong one.
+func TestOtherAnswerIsNotTheTrueOne(t *testing.T) {
+	m := NewMaker(writer(t, good()), retriever(t, documents()), ARES, []Type{Single}, 10)
+	b := builder{maker: m}
+	for i, answer := range []string{"Yes.", "Yes.", "No, it is not."} {
+		d := Draft{Type: Single, Passages: []string{things()[i] + ".md#1"}, Question: fmt.Sprint(i), Answer: answer}
+		b.questions = append(b.questions, question{&d, fmt.Sprint(i), rand.New(rand.NewPCG(uint64(i), 1))})
+	}
+	for i, want := range []string{"No, it is not.", "No, it is not.", "Yes."} {
+		if got := b.otherAnswer(i); got != want {
+			t.Errorf("beside %q: %q, want %q", b.questions[i].Answer, got, want)
+		}
+	}
 }
