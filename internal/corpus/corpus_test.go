@@ -141,9 +141,15 @@ func TestVectors(t *testing.T) {
 		t.Errorf("the cosine of a text with itself is %v", hits[0].Score)
 	}
 
-	// One word that is too long cannot be cut: that is an error, and no text without a vector.
-	if _, err := Embed(context.Background(), fake, []string{strings.Repeat("!", 40)}, nil); !errors.Is(err, backend.ErrPromptTooLong) {
-		t.Errorf("40 tokens in one word: %v", err)
+	// A line without any white space, such as a picture in base64, is cut too: one of them must not stop the rest.
+	v, err = Embed(context.Background(), fake, []string{strings.Repeat("é!", 40), "blue plums"}, nil)
+	if err != nil || len(v.parts) < 5 {
+		t.Errorf("80 tokens in one word: %v", err)
+	}
+	// What does not fit in any size is an error, and no text without a vector.
+	none := &backendtest.Fake{Before: func(context.Context, backendtest.Call) error { return backend.ErrPromptTooLong }}
+	if _, err := Embed(context.Background(), none, texts, nil); !errors.Is(err, backend.ErrPromptTooLong) {
+		t.Errorf("nothing fits: %v", err)
 	}
 	failing := &backendtest.Fake{Before: func(context.Context, backendtest.Call) error { return backend.ErrUnavailable }}
 	if _, err := Embed(context.Background(), failing, texts, nil); !errors.Is(err, backend.ErrUnavailable) {

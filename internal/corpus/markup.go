@@ -183,7 +183,14 @@ func (p *page) text(s string) {
 		p.titles[1] += s
 	}
 	if p.pre > 0 {
-		p.write(strings.TrimRight(s, "\n"))
+		line := strings.TrimRight(s, "\n")
+		if p.gap == "\n\n" {
+			line = strings.TrimPrefix(line, "\n") // which no browser shows either, right after <pre>
+		}
+		p.write(line)
+		if strings.HasSuffix(s, "\n") {
+			p.space("\n")
+		}
 		return
 	}
 	words := strings.Fields(s)

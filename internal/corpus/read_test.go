@@ -151,3 +151,16 @@ func FuzzRow(f *testing.F) {
 		}
 	})
 }
+
+// Lines of code stay lines, whatever spans colour them.
+func TestPreformatted(t *testing.T) {
+	check := func(page, want string) {
+		t.Helper()
+		if _, got, err := plain("html", []byte(page)); err != nil || got != want {
+			t.Errorf("%q: %q %v, want %q", page, got, err, want)
+		}
+	}
+	check("<pre><span>a := 1</span>\n<span>b := 2</span>\n</pre><p>After.", "a := 1\nb := 2\n\nAfter.")
+	check("<pre>if x {\n    <b>return</b>\n}\n</pre>", "if x {\n    return\n}")
+	check("<p>Before.</p><pre>\none\n</pre>after", "Before.\n\none\n\nafter")
+}

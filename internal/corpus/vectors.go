@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/tokenize"
@@ -98,7 +99,8 @@ func (v *Vectors) addPieces(ctx context.Context, index int, text string) error {
 	return v.addPieces(ctx, index, second)
 }
 
-// halves cuts a text near its middle: between two sentences, or else at white space.
+// halves cuts a text near its middle: between two sentences, or else at white space, or where there is none between two
+// characters.
 func halves(text string) (first, second string, ok bool) {
 	middle := len(text) / 2
 	at := 0
@@ -114,7 +116,8 @@ func halves(text string) (first, second string, ok bool) {
 		}
 	}
 	if at <= 0 {
-		return "", "", false
+		for at = middle; at < len(text) && !utf8.RuneStart(text[at]); at++ {
+		}
 	}
 	first, second = strings.TrimSpace(text[:at]), strings.TrimSpace(text[at:])
 	return first, second, first != "" && second != ""
