@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,14 +28,77 @@ func plain(kind string, b []byte) (title, text string, err error) {
 		return fromHTML(bytes.NewReader(b))
 	case "markdown":
 		// Through HTML: so that raw HTML in Markdown is read as such, and there is one way to lay out blocks.
+		b = frontMatter(b)
+		if n := deepest(b); n > mostNested {
+			return "", "", fmt.Errorf("%d quotations and lists begin in one line, and more than %d are not read", n, mostNested)
+		}
 		var page bytes.Buffer
 		md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(rendered.WithUnsafe()))
-		if err := md.Convert(frontMatter(b), &page); err != nil {
+		if err := md.Convert(b, &page); err != nil {
 			return "", "", fmt.Errorf("it is not readable as Markdown: %v", err)
 		}
 		return fromHTML(&page)
 	}
 	return "", string(b), nil
+}
+
+// plainOrDone is plain, given up when ctx ends: some texts of a few hundred kilobytes, a hundred thousand brackets in one
+// paragraph, keep the parser of Markdown busy for hours.
+func plainOrDone(ctx context.Context, kind string, b []byte) (title, text string, err error) {
+	type said struct {
+		title, text string
+		err         error
+	}
+	c := make(chan said, 1)
+	go func() {
+		title, text, err := plain(kind, b)
+		c <- said{title, text, err}
+	}()
+	select {
+	case s := <-c:
+		return s.title, s.text, s.err
+	case <-ctx.Done():
+		return "", "", ctx.Err()
+	}
+}
+
+// mostNested is how many blocks one line of Markdown may begin. The time that its parser takes grows with the square of
+// that: a line of a few hundred kilobytes would take hours.
+const mostNested = 100
+
+// deepest is the most quotations and list items that a line of Markdown begins with: three in "> - 1. text".
+func deepest(b []byte) int {
+	most := 0
+	for line := range bytes.Lines(b) {
+		n := 0
+		for {
+			line = bytes.TrimLeft(line, " \t")
+			rest := bytes.TrimPrefix(line, []byte(">"))
+			if len(rest) == len(line) {
+				rest = item(line)
+			}
+			if len(rest) == len(line) {
+				break
+			}
+			line = rest
+			n++
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// item is what follows the mark of a list item that a line begins with; all of the line if it begins with none.
+func item(line []byte) []byte {
+	rest := bytes.TrimLeft(line, "0123456789")
+	marks := "-+*"
+	if len(rest) < len(line) {
+		marks = ".)"
+	}
+	if len(rest) < 2 || !bytes.ContainsRune([]byte(marks), rune(rest[0])) || rest[1] != ' ' && rest[1] != '\t' {
+		return line
+	}
+	return rest[1:]
 }
 
 // frontMatter removes the block between two lines "---" that a file may begin with.

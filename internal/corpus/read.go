@@ -124,12 +124,12 @@ func (r *reader) folder(ctx context.Context, dir string) error {
 		case d.IsDir():
 			return nil
 		}
-		return r.folderFile(root, name)
+		return r.folderFile(ctx, root, name)
 	})
 }
 
 // folderFile reads one file of a folder. What makes it no document is noted; an error ends the reading.
-func (r *reader) folderFile(root *os.Root, name string) error {
+func (r *reader) folderFile(ctx context.Context, root *os.Root, name string) error {
 	kind := kindOf(name)
 	if kind == "" {
 		r.skip(name, "its name does not end in .txt, .md or .html")
@@ -162,7 +162,10 @@ func (r *reader) folderFile(root *os.Root, name string) error {
 		r.skip(name, "it cannot be read, or grew over the limit")
 		return nil
 	}
-	title, text, err := plain(kind, b)
+	title, text, err := plainOrDone(ctx, kind, b)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err == nil {
 		err = backend.CheckText(text)
 	}

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,4 +164,44 @@ func TestPreformatted(t *testing.T) {
 	check("<pre><span>a := 1</span>\n<span>b := 2</span>\n</pre><p>After.", "a := 1\nb := 2\n\nAfter.")
 	check("<pre>if x {\n    <b>return</b>\n}\n</pre>", "if x {\n    return\n}")
 	check("<p>Before.</p><pre>\none\n</pre>after", "Before.\n\none\n\nafter")
+}
+
+// The parser of Markdown takes time that grows with the square of how many blocks a line begins. Such a file is passed
+// over, and what people write is not.
+func TestNestedMarkdown(t *testing.T) {
+	check := func(text string, want int) {
+		t.Helper()
+		if got := deepest([]byte(text)); got != want {
+			t.Errorf("%.30q begins %d blocks, want %d", text, got, want)
+		}
+	}
+	check("> - 1. text\n> > text", 3)
+	check("1884 was a year. -5 > 3\n----\n**bold** 3.5", 0)
+	check(">>>\n* a\n12) b", 3)
+	check("", 0)
+	for _, text := range []string{strings.Repeat(">", 1<<20), strings.Repeat("- ", 1<<17) + "x"} {
+		if _, _, err := plain("markdown", []byte(text)); err == nil || !strings.Contains(err.Error(), "begin in one line") {
+			t.Errorf("%.10q: %v", text, err)
+		}
+	}
+	if _, got, err := plain("markdown", []byte("> Said.\n> > Said before.\n\n- one\n  - two\n")); err != nil || !strings.Contains(got, "Said before.") || !strings.Contains(got, "two") {
+		t.Errorf("%q %v", got, err)
+	}
+}
+
+// A file that keeps a parser busy does not keep the user from leaving.
+func TestReadIsInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "slow.md", strings.Repeat("![](", 4000))
+	ctx, cancel := context.WithTimeout(t.Context(), 1)
+	defer cancel()
+	<-ctx.Done()
+	if _, err := Read(ctx, dir, Limits{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("before it began: %v", err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	go cancel() // while it is read, most likely
+	if _, err := Read(ctx, dir, Limits{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("while it is read: %v", err)
+	}
 }
