@@ -30,12 +30,12 @@ metric's scores are not shown, since they would sway you.
   assay label results --labels labels.jsonl --metric faithfulness
   assay ppi results --labels labels.jsonl --metric faithfulness
 
-Rows are picked all along the metric's range, each with the same chance, which is what assay ppi must have: its interval is
-then never wider than that of rows picked at random, and after any number of labels you can stop. With --pick uncertain
+Rows are picked all along the metric's range, each with the same chance, which is what assay ppi must have, and after
+any number of labels you can stop. With --pick uncertain
 the rows come first whose scores are nearest to the middle: they teach a judge most (assay judge train), but
 are no fair sample, so keep them from assay ppi.
 
-One key labels: 1 or 0, or with --scale 5 a digit from 1 to 5. Others: b back, s skip, m more of a long text, q quit.
+One key labels: 1 or 0, or with --scale 5 a digit from 1 to 5. Others: b back, s skip, m the whole texts, page by page, q quit.
 Where standard input is no terminal, each line is a key.
 `
 

@@ -251,7 +251,7 @@ func overview(texts []namedText, width, room int) []string {
 // fitting says how many of so many texts to show in a room of lines, with how many lines of each at least, and how many
 // empty lines between them: fewer texts before no empty lines, but no fewer than three.
 func fitting(texts, room int) (n, lines, gap int) {
-	for _, try := range []struct{ most, least, lines, gap int }{{6, 3, 2, 1}, {6, 1, 1, 0}} {
+	for _, try := range []struct{ most, least, lines, gap int }{{6, 3, 2, 1}, {4, 1, 1, 0}} {
 		for n := min(texts, try.most); n >= min(texts, try.least); n-- {
 			need := n * (1 + try.lines + try.gap)
 			if n < texts {
