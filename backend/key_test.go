@@ -63,9 +63,10 @@ func TestKeyGolden(t *testing.T) {
 func TestKeyFields(t *testing.T) {
 	info, generate, score := full()
 	same := map[string]bool{
-		"Info.Model": true, // a name that the user may change
-		"Info.Slots": true, // how many at once, which does not matter to an answer
-		"Info.Ops":   true,
+		"Info.Model":  true, // a name that the user may change
+		"Info.Slots":  true, // how many at once, which does not matter to an answer
+		"Info.Ops":    true,
+		"Info.Labels": true, // what the numbers are called; they lie in the file, which Digest covers
 	}
 	pair := Pair{"query", "text"}
 	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [5]Key {
