@@ -22,10 +22,11 @@ func TestImports(t *testing.T) {
 		"backend/llama":       {"backend", "tokenize", "models"},
 		"backend/ollama":      {"backend", "tokenize", "models"},
 		"metrics":             {"backend", "tokenize", "internal/stats"},
-		"internal/dataset":    {"backend", "metrics"},
+		"internal/parquet":    {},
+		"internal/dataset":    {"backend", "metrics", "internal/parquet"},
 		"internal/judge":      {"metrics", "internal/stats"},
-		"internal/corpus":     {"backend", "tokenize"},
-		"internal/testset":    {"backend", "tokenize", "metrics", "internal/corpus"},
+		"internal/corpus":     {"backend", "tokenize", "internal/parquet"},
+		"internal/testset":    {"backend", "tokenize", "metrics", "internal/corpus", "internal/parquet"},
 		"internal/report":     {"metrics", "internal/stats"},
 		"cmd/assay":           nil, // anything
 	}

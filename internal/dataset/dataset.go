@@ -1,5 +1,5 @@
 // Package dataset reads samples from files: JSON Lines, a JSON array, CSV, TSV and TREC runs, as they are or
-// compressed with gzip or zstd.
+// compressed with gzip or zstd, and Parquet.
 //
 // The path of a row:
 //
@@ -24,14 +24,16 @@ import (
 	"hash"
 	"io"
 	"iter"
+	"os"
 
+	"github.com/assay-eval/assay/internal/parquet"
 	"github.com/assay-eval/assay/metrics"
 )
 
 // Options say how to read a dataset.
 type Options struct {
 	Map    map[string]string // field to column: {"question": "query"}; it goes before any recognised name
-	Format string            // "jsonl", "json", "csv", "tsv" or "trec"; "": as the file's name or content says
+	Format string            // "jsonl", "json", "csv", "tsv", "parquet" or "trec"; "": as the file's name or content says
 	Limit  int               // read so many samples, the bad rows not counted; 0: all of them
 
 	// Qrels is a file of relevance judgements, in TREC's or BEIR's form. They go to the samples with the ids
@@ -64,7 +66,7 @@ type Column struct {
 // A RowError is a row that is no sample. The rows after it can be read.
 type RowError struct {
 	File string
-	Line int // where the row starts, from 1
+	Line int // where the row starts, from 1; in Parquet, which has no lines, the number of the row
 	Err  error
 }
 
@@ -284,6 +286,9 @@ func (r *Reader) repeatedID(id string, first int) error {
 	if r.format == "trec" {
 		return fmt.Errorf("the lines of query %.60q do not stand together: others began on line %d; sort the run by query", id, first)
 	}
+	if r.format == "parquet" {
+		return fmt.Errorf("the id %q is used twice: first in row %d", id, first)
+	}
 	return fmt.Errorf("the id %q is used twice: first on line %d", id, first)
 }
 
@@ -315,6 +320,8 @@ func (s *Summary) Need(want metrics.Field) error {
 // An input is an open file: its records, and the hash of what has been read so far.
 type input struct {
 	io.Reader // the content, decompressed and hashed
+	file      *os.File
+	rows      *parquet.File // if that is the format
 	format    string
 	hash      hash.Hash
 	closers   []io.Closer

@@ -24,6 +24,12 @@ func (c *columns) decode(rec record, row int) (*metrics.Sample, error) {
 	var d draft
 	for _, cell := range rec.cells {
 		fields := c.field[cell.column]
+		if cell.none {
+			continue
+		}
+		if cell.bytes && len(fields) > 0 {
+			return nil, fmt.Errorf("%s: not UTF-8", cell.column)
+		}
 		if len(fields) == 0 {
 			if d.Extra == nil {
 				d.Extra = map[string]json.RawMessage{}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-eval/assay/internal/parquet"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -86,7 +87,10 @@ func (s *source) open(format string) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.format, err = formatOf(s.name, format, start); err != nil {
+	if in.format, err = formatOf(s.name, format, start); err == nil && in.format == "parquet" {
+		in.rows, err = openParquet(s, in)
+	}
+	if err != nil {
 		in.Close()
 		return nil, err
 	}
@@ -99,7 +103,7 @@ func (s *source) openText() (*input, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in := &input{closers: []io.Closer{f}, hash: sha256.New()}
+	in := &input{file: f, closers: []io.Closer{f}, hash: sha256.New()}
 	plain, err := in.decompress(f)
 	if err != nil {
 		in.Close()
@@ -126,6 +130,12 @@ func (s *source) openText() (*input, []byte, error) {
 // sniffed is how many bytes of content are looked at to tell its format.
 const sniffed = 1 << 16
 
+func isGzip(magic []byte) bool { return bytes.HasPrefix(magic, []byte{0x1f, 0x8b}) }
+
+func isZstd(magic []byte) bool { return bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}) }
+
+func isCompressed(magic []byte) bool { return isGzip(magic) || isZstd(magic) }
+
 // decompress looks at the content, not at the name: files get renamed.
 func (f *input) decompress(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, sniffed)
@@ -134,14 +144,14 @@ func (f *input) decompress(r io.Reader) (io.Reader, error) {
 		return nil, err
 	}
 	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+	case isGzip(magic):
 		z, err := gzip.NewReader(b)
 		if err != nil {
 			return nil, err
 		}
 		f.closers = append(f.closers, z)
 		return z, nil
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case isZstd(magic):
 		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(1<<27))
 		if err != nil {
 			return nil, err
@@ -154,7 +164,7 @@ func (f *input) decompress(r io.Reader) (io.Reader, error) {
 
 // formatOf tells the format: as asked for, by the file's name, or by how its content starts.
 func formatOf(name, format string, start []byte) (string, error) {
-	known := []string{"jsonl", "json", "csv", "tsv", "trec"}
+	known := []string{"jsonl", "json", "csv", "tsv", "parquet", "trec"}
 	if format != "" && !slices.Contains(known, format) {
 		return "", fmt.Errorf("unknown dataset format %q: it is one of %s", format, strings.Join(known, ", "))
 	}
@@ -164,8 +174,10 @@ func formatOf(name, format string, start []byte) (string, error) {
 		format = strings.TrimPrefix(filepath.Ext(base), ".")
 	}
 	switch format {
-	case "jsonl", "csv", "tsv", "trec":
+	case "jsonl", "csv", "tsv", "trec", "parquet":
 		return format, nil
+	case "pq":
+		return "parquet", nil
 	case "ndjson":
 		return "jsonl", nil
 	case "run":
@@ -175,6 +187,8 @@ func formatOf(name, format string, start []byte) (string, error) {
 	switch {
 	case len(start) == 0:
 		return "jsonl", nil // empty in any format
+	case parquet.Is(start):
+		return "parquet", nil
 	case start[0] == '[':
 		return "json", nil
 	case start[0] == '{' && holdsLines(start):
@@ -184,7 +198,7 @@ func formatOf(name, format string, start []byte) (string, error) {
 	case looksTREC(start):
 		return "trec", nil
 	}
-	return "", fmt.Errorf("cannot tell the format of %s: end its name in .jsonl, .json, .csv, .tsv or .trec", name)
+	return "", fmt.Errorf("cannot tell the format of %s: end its name in .jsonl, .json, .csv, .tsv, .parquet or .trec", name)
 }
 
 // holdsLines reports whether content that starts with an object is JSON Lines, rather than one object
@@ -205,7 +219,7 @@ func holdsLines(start []byte) bool {
 
 // A record is one row as its format has it.
 type record struct {
-	line  int // where it starts, from 1
+	line  int // where it starts, from 1; in Parquet, which has no lines, the number of the row
 	cells []cell
 	err   error // why there are no cells; the records after it can be read
 }
@@ -215,6 +229,8 @@ type cell struct {
 	column string
 	value  []byte // JSON; or, if text is set, the text itself
 	text   bool
+	none   bool // the column has nothing in this row
+	bytes  bool // of Parquet: value is the base64 of bytes that are no text
 }
 
 // records yields the rows. An error ends them; its record says the line.
@@ -229,6 +245,8 @@ func (f *input) records() iter.Seq2[record, error] {
 		return readArray(r)
 	case "trec":
 		return readTREC(r)
+	case "parquet":
+		return readParquet(f.rows)
 	}
 	return readLines(r)
 }
