@@ -1,8 +1,8 @@
 // Package corpus reads documents, cuts them into passages and finds the passages for a question.
 //
-// [Read] takes a folder of text, Markdown and HTML, or a JSON Lines file; [Cut] makes passages of whole
-// sentences; [NewBM25] and [Embed] index them, and [Fuse] joins what the two find. A [Retriever] is all of it
-// together. Nothing is skipped without a word: what Read passes over, it says.
+// [Read] takes a folder of text, Markdown and HTML, or a file of rows, JSON Lines or Parquet; [Cut] makes passages
+// of whole sentences; [NewBM25] and [Embed] index them, and [Fuse] joins what the two find. A [Retriever] is all of
+// it together. Nothing is skipped without a word: what Read passes over, it says.
 package corpus
 
 import (

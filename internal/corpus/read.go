@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/parquet"
 )
 
 // Limits bound what is read. The zero value of a field is its default.
@@ -35,14 +36,15 @@ func (l Limits) filled() Limits {
 	}
 }
 
-// Read reads the corpus at path: a folder of documents, or a file with one document a line.
+// Read reads the corpus at path: a folder of documents, or a file with one document a row.
 //
 // Of a folder, the files named .txt, .text, .md, .markdown, .html, .htm and .xhtml are read, and those of its
 // subfolders. Hidden files and folders are passed over; so are other files, files that are not UTF-8 text, and
 // links that lead out of the folder or to a folder, each with a note in Skipped.
 //
-// A file is JSON Lines: "id" (or "_id", "doc_id"), "text" (or "content", "contents") and, if there is one,
-// "title". A row that is none of this is an error: a corpus with holes would tell lies about retrieval.
+// A file is JSON Lines, or Parquet with the same columns: "id" (or "_id", "doc_id"), "text" (or "content",
+// "contents") and, if there is one, "title". A row that is none of this is an error: a corpus with holes would tell
+// lies about retrieval.
 func Read(ctx context.Context, name string, l Limits) (*Corpus, error) {
 	r := &reader{limits: l.filled(), corpus: &Corpus{}, ids: map[string]bool{}}
 	info, err := os.Stat(name)
@@ -61,7 +63,7 @@ func Read(ctx context.Context, name string, l Limits) (*Corpus, error) {
 		return nil, fmt.Errorf("corpus %s: %w", name, err)
 	}
 	if len(r.corpus.Documents) == 0 {
-		return nil, fmt.Errorf("corpus %s: no documents: want .txt, .md or .html files, or JSON Lines with id and text", name)
+		return nil, fmt.Errorf("corpus %s: no documents: want .txt, .md or .html files, or JSON Lines or Parquet with id and text", name)
 	}
 	slices.SortFunc(r.corpus.Documents, func(a, b Document) int { return cmp.Compare(a.ID, b.ID) })
 	return r.corpus, nil
@@ -208,14 +210,54 @@ func printable(name string) bool {
 	})
 }
 
-// file reads JSON Lines.
+// file reads JSON Lines, or Parquet.
 func (r *reader) file(ctx context.Context, name string) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	start := make([]byte, 1<<10)
+	n, err := f.ReadAt(start, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if ext := strings.ToLower(path.Ext(name)); ext == ".parquet" || ext == ".pq" || parquet.Is(start[:n]) {
+		return r.parquet(ctx, f)
+	}
 	return r.lines(ctx, f)
+}
+
+func (r *reader) parquet(ctx context.Context, f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	rows, err := parquet.Open(f, info.Size(), int(r.limits.Document))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends too soon: it seems to have been cut off")
+	}
+	if err != nil {
+		return err
+	}
+	for row, err := range rows.Rows() {
+		if err = cmp.Or(err, row.Err, ctx.Err()); err == nil {
+			fields := map[string]json.RawMessage{}
+			for _, field := range row.Fields {
+				if field.Value != nil && !field.Bytes {
+					fields[field.Name] = field.Value
+				}
+			}
+			var d Document
+			if d, err = document(fields); err == nil {
+				err = r.add(d)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("row %d: %w", row.Number, err)
+		}
+	}
+	return nil
 }
 
 func (r *reader) lines(ctx context.Context, from io.Reader) error {
@@ -255,6 +297,11 @@ func parseRow(line []byte) (Document, error) {
 	if err := json.Unmarshal(line, &row); err != nil {
 		return Document{}, fmt.Errorf("no JSON object: %v", err)
 	}
+	return document(row)
+}
+
+// document makes a document of a row.
+func document(row map[string]json.RawMessage) (Document, error) {
 	d := Document{Row: true}
 	var err error
 	if d.ID, err = column(row, "id", "_id", "doc_id"); err != nil {
