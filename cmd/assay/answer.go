@@ -26,9 +26,9 @@ passages are found that suit it best, and the model answers from them. The file 
   assay answer --corpus docs --questions questions.jsonl --model tinyllama-q4_0 --embed-model minilm -o answers.jsonl
   assay run --data answers.jsonl -o results
 
-The corpus is a folder of text, Markdown and HTML files, or a JSON Lines file with id, text and, if there is one,
-title. The questions are any dataset with a column for the question; what else it has is carried along. A question
-that could not be answered has the reason in the column error.
+The corpus is a folder of text, Markdown and HTML files, or a JSON Lines or Parquet file with id, text and, if there
+is one, title. The questions are any dataset with a column for the question; what else it has is carried along. A question
+that could not be answered has the reason in the column error. An output file named .parquet is Parquet.
 
 An interrupted command goes on where it was when it is given again.
 `
@@ -40,7 +40,7 @@ type corpusOptions struct {
 }
 
 func (o *corpusOptions) add(f *pflag.FlagSet) {
-	f.StringVar(&o.path, "corpus", "", "the documents: a `FOLDER` of .txt, .md and .html files, or a JSON Lines file")
+	f.StringVar(&o.path, "corpus", "", "the documents: a `FOLDER` of .txt, .md and .html files, or a JSON Lines or Parquet file")
 	f.IntVar(&o.sizes.Words, "passage-words", 120, "a passage has at most `N` words, in whole sentences")
 	f.IntVar(&o.sizes.Overlap, "overlap", 1, "sentences that a passage repeats from the end of the one before")
 }
@@ -139,7 +139,7 @@ func answerCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("answer", answerHelp)
 	o.corpus.add(f)
 	f.StringVar(&o.questions, "questions", "", "the questions: a dataset `FILE`")
-	f.StringVarP(&o.output, "output", "o", "", "the `FILE` of answers, JSON Lines")
+	f.StringVarP(&o.output, "output", "o", "", "the `FILE` of answers: JSON Lines, or Parquet if its name ends in .parquet")
 	f.StringVar(&o.retrieve, "retrieve", "both", "how passages are found: embed (nearest vectors), bm25 (words) or both")
 	f.IntVar(&o.top, "top", 5, "answer from the best `N` passages")
 	o.stack.add(f)

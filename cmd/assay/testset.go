@@ -31,7 +31,8 @@ its reasons, and stands in FILE.about.json. What is written depends on the recip
   assay testset --corpus docs -n 50 --recipe wikieval -o pairs.jsonl
 
 The types of questions: single (one passage answers it), several (it takes two), unanswerable (the passage that
-answers it is withheld), noisy (the passage stands among others). They share N evenly.
+answers it is withheld), noisy (the passage stands among others). They share N evenly. An output file named .parquet is
+Parquet.
 
 An interrupted command goes on where it was when it is given again.
 `
@@ -67,7 +68,7 @@ func testsetCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("testset", testsetHelp)
 	o.corpus.add(f)
 	f.IntVarP(&o.n, "number", "n", 100, "keep `N` questions")
-	f.StringVarP(&o.output, "output", "o", "", "the `FILE` of rows, JSON Lines")
+	f.StringVarP(&o.output, "output", "o", "", "the `FILE` of rows: JSON Lines, or Parquet if its name ends in .parquet")
 	f.StringVar(&o.recipe, "recipe", "ares", "what is made of a question: ares, questions or wikieval")
 	f.StringSliceVar(&o.types, "types", []string{"single"}, "types of questions: single, several, unanswerable, noisy")
 	o.stack.add(f)

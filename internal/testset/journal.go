@@ -9,15 +9,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/assay-eval/assay/internal/parquet"
 	"github.com/gofrs/flock"
 )
 
 // A Journal keeps the work on an output file until it is whole. While it goes on, the finished pieces stand in
 // FILE.part, one JSON value a line after a first line that says what the work is; a line that was torn when the
 // process was killed is forgotten, and one that was damaged is with all that come after it. [Journal.Finish] writes
-// FILE and, in FILE.about.json, how it came about.
+// FILE, as Parquet if its name ends so, and, in FILE.about.json, how it came about.
 type Journal struct {
 	Kept   []json.RawMessage // the pieces of an earlier attempt, in order
 	Forgot int               // whole lines of it, from the first on that is damaged
@@ -190,8 +195,8 @@ func (j *Journal) add(line []byte) error {
 	return err
 }
 
-// Finish writes the file with one row a line, and the report beside it, and removes the journal. Each file takes
-// its name only when it is whole.
+// Finish writes the file with one row a line, or as Parquet if its name ends so, and the report beside it, and
+// removes the journal. Each file takes its name only when it is whole.
 func (j *Journal) Finish(rows []any, report any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -199,6 +204,13 @@ func (j *Journal) Finish(rows []any, report any) error {
 	for _, row := range rows {
 		if err := e.Encode(row); err != nil {
 			return err
+		}
+	}
+	if isParquet(j.out) {
+		lines := slices.Collect(bytes.Lines(b.Bytes()))
+		b = bytes.Buffer{}
+		if err := parquet.Write(&b, each(lines), "relevance", "rubrics"); err != nil {
+			return fmt.Errorf("%s: %w", j.out, err)
 		}
 	}
 	about, err := json.MarshalIndent(About{j.config, digest(b.Bytes()), report}, "", "  ")
@@ -216,6 +228,23 @@ func (j *Journal) Finish(rows []any, report any) error {
 	}
 	j.part = nil
 	return os.Remove(j.out + partSuffix)
+}
+
+// isParquet reports whether a file is to be Parquet.
+func isParquet(path string) bool {
+	ext := strings.ToLower(filepath.Ext(path))
+	return ext == ".parquet" || ext == ".pq"
+}
+
+// each yields lines as rows for Parquet.
+func each(lines [][]byte) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		for _, line := range lines {
+			if !yield(line, nil) {
+				return
+			}
+		}
+	}
 }
 
 // replace writes a file under another name and gives it its own when it is whole.

@@ -1,11 +1,15 @@
 package testset
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/assay-eval/assay/internal/parquet"
 )
 
 func TestJournal(t *testing.T) {
@@ -92,6 +96,49 @@ func TestJournal(t *testing.T) {
 		t.Error("another result is taken for this one")
 	}
 	j.Close()
+}
+
+// A file named so is Parquet, with the rows that the JSON Lines would have.
+func TestJournalParquet(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "rows.parquet")
+	j, err := OpenJournal(out, "one", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	type row struct {
+		ID       string         `json:"id"`
+		Contexts []string       `json:"contexts,omitempty"`
+		Labels   map[string]int `json:"labels,omitempty"`
+	}
+	rows := []any{row{"a", []string{"x", "y"}, map[string]int{"p": 1}}, json.RawMessage(`{"id": "b", "contexts": []}`)}
+	if err := j.Finish(rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parquet.Open(bytes.NewReader(b), int64(len(b)), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for r, err := range f.Rows() {
+		if err != nil || r.Err != nil {
+			t.Fatal(err, r.Err)
+		}
+		for _, field := range r.Fields {
+			got += fmt.Sprintf("%s=%s ", field.Name, field.Value)
+		}
+	}
+	if want := `id="a" contexts=["x","y"] labels={"p":1} id="b" contexts=[] labels= `; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	left, err := filepath.Glob(out + "*")
+	if err != nil || len(left) != 3 { // the lock is still held
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 // FuzzJournal: whatever a journal file holds, opening it does no harm, and what is added can be read again.
