@@ -19,19 +19,29 @@ scored, failed and were not applicable, and what a reader should know.
   assay report results --format html -o report.html
   assay report results --fail-under faithfulness=0.8     exits with 3 if the mean is lower
   assay report results --calibration map.json            scores as the probabilities that assay calibrate found
+  assay report results --format parquet -o s.parquet     no summary: every score, a row for each sample and metric
 
 A run that was itself given a map (assay run --calibration) shows the calibrated mean beside that of the scores.
 `
 
 func reportCommand(s *std, args []string) error {
 	f := s.flags("report", reportHelp)
-	format := f.String("format", "table", strings.Join(report.Formats(), ", "))
+	format := f.String("format", "table", strings.Join(report.Formats(), ", ")+", parquet")
 	output := f.StringP("output", "o", "", "write to `FILE` instead of standard output")
 	under := f.StringArray("fail-under", nil, "`METRIC=VALUE`: exit with 3 if the mean is worse; repeatable")
 	var maps calibrationFlags
 	maps.add(f, "map a metric's scores to probabilities with the `MAP` of assay calibrate; repeatable")
 	if err := parse(f, args, 1, -1); err != nil {
 		return err
+	}
+	if *format == "parquet" {
+		switch {
+		case *output == "" || *output == "-":
+			return usageError{withHint(errors.New("Parquet is no text to print"), "-o FILE names a file for it")}
+		case len(*under)+len(maps.files) > 0:
+			return usagef("--format parquet writes the scores as they are: --fail-under and --calibration belong to a summary")
+		}
+		return writeScores(s, *output, f.Args())
 	}
 	if err := report.CheckFormat(*format); err != nil {
 		return usageError{err}
@@ -74,6 +84,17 @@ func reportCommand(s *std, args []string) error {
 		return err
 	}
 	return failed(verdicts)
+}
+
+// writeScores writes every score of the runs to a Parquet file.
+func writeScores(s *std, output string, dirs []string) error {
+	return s.output(output, func(w io.Writer) error {
+		n, err := report.WriteScores(w, dirs...)
+		if err == nil {
+			s.note("%d scores and errors in %s", n, output)
+		}
+		return err
+	})
 }
 
 // failed reports the thresholds that were missed.

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"io"
+
+	pq "github.com/parquet-go/parquet-go"
+)
+
+// A flat row is one result, for programs that read tables. What a result does not have is null.
+type flat struct {
+	Run          string   `parquet:"run"` // its folder
+	Sample       string   `parquet:"sample"`
+	Group        *string  `parquet:"group,optional"`
+	Metric       string   `parquet:"metric,dict"`
+	Score        *float64 `parquet:"score,optional"`
+	Error        *string  `parquet:"error,optional"`
+	Kind         *string  `parquet:"kind,optional,dict"` // of the error
+	Calls        int64    `parquet:"calls"`              // answers of models used
+	PromptTokens int64    `parquet:"prompt_tokens"`
+	OutputTokens int64    `parquet:"output_tokens"`
+}
+
+// WriteScores writes the results of runs as a Parquet file, a row for each sample and metric in the order of the runs.
+// It returns how many there are.
+func WriteScores(w io.Writer, dirs ...string) (n int, err error) {
+	out := pq.NewGenericWriter[flat](w, pq.Compression(&pq.Snappy), pq.MaxRowsPerRowGroup(1<<17))
+	for _, dir := range dirs {
+		run, err := Open(dir)
+		if err != nil {
+			return 0, err
+		}
+		for r, err := range run.Results() {
+			if err != nil {
+				return 0, err
+			}
+			row := flat{Run: dir, Sample: r.Sample, Group: some(r.Group), Metric: r.Metric, Error: some(r.Error), Kind: some(string(r.Kind)), Calls: int64(len(r.Calls))}
+			if r.Score != nil {
+				row.Score = &r.Score.Value
+			}
+			if r.Cost != nil {
+				row.PromptTokens, row.OutputTokens = int64(r.Cost.PromptTokens), int64(r.Cost.OutputTokens)
+			}
+			if _, err := out.Write([]flat{row}); err != nil {
+				return 0, err
+			}
+			n++
+		}
+	}
+	return n, out.Close()
+}
+
+// some is nil for what is empty.
+func some(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

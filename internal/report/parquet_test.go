@@ -1,0 +1,53 @@
+package report
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"github.com/assay-eval/assay/metrics"
+	pq "github.com/parquet-go/parquet-go"
+)
+
+// Every result of every run is a row, and what a result does not have is null.
+func TestWriteScores(t *testing.T) {
+	names := []string{"a/x", "b/y"}
+	all := results(5, names...)
+	all[0].Group, all[0].Calls, all[0].Cost = "g", []string{"k1", "k2"}, &metrics.Cost{PromptTokens: 7, OutputTokens: 3}
+	dir := filepath.Join(t.TempDir(), "run")
+	w := create(t, dir, manifest(names...))
+	write(t, w, all)
+	if err := w.Close(Calls{}, true); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	n, err := WriteScores(&b, dir, dir)
+	if err != nil || n != 2*len(all) {
+		t.Fatalf("%d rows, %v", n, err)
+	}
+	rows, err := pq.Read[flat](bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil || len(rows) != n {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i, row := range rows {
+		r := all[i%len(all)]
+		if row.Run != dir || row.Sample != r.Sample || row.Metric != r.Metric || row.Calls != int64(len(r.Calls)) {
+			t.Errorf("row %d: %+v, want %+v", i, row, r)
+		}
+		if (row.Score == nil) != (r.Score == nil) || row.Score != nil && *row.Score != r.Score.Value {
+			t.Errorf("row %d: the score is %v", i, row.Score)
+		}
+		if (row.Error == nil) != (r.Error == "") || row.Error != nil && (*row.Error != r.Error || *row.Kind != string(r.Kind)) {
+			t.Errorf("row %d: the error is %v", i, row.Error)
+		}
+		if (row.Group == nil) != (r.Group == "") {
+			t.Errorf("row %d: the group is %v", i, row.Group)
+		}
+	}
+	if rows[0].PromptTokens != 7 || rows[0].OutputTokens != 3 || *rows[0].Group != "g" {
+		t.Errorf("%+v", rows[0])
+	}
+	if _, err := WriteScores(&b, t.TempDir()); err == nil {
+		t.Error("a folder without a run was read")
+	}
+}
