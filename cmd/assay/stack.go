@@ -33,12 +33,16 @@ func (o *stackOptions) add(f *pflag.FlagSet) {
 	f.StringVarP(&o.backend, "backend", "b", "llama", "the `ENGINE` that runs the models: llama (in this process), ollama or gollama (a build of its own)")
 	f.StringVar(&o.judge, "model", "", "the judge: a name from assay models, or a GGUF file; with ollama, its name there")
 	f.StringVar(&o.embed, "embed-model", "", "the embedding model, likewise")
-	f.StringVar(&o.encoder, "encoder-model", "", "the encoder judge, or a reranker, likewise; of the llama engine only")
 	f.StringVar(&o.address, "address", "", "the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
 	f.StringVar(&o.cache, "cache", "use", "answers from earlier runs: use, refresh (ask anew), verify (ask anew and compare) or off")
 	f.IntVar(&o.context, "context", 0, "`TOKENS` of prompt and reply together (default what the model was trained for, at most 4096)")
 	f.IntVar(&o.slots, "slots", 0, "calls served at once (default 16; with ollama, what the server allows)")
 	f.IntVar(&o.threads, "threads", 0, "threads of the llama engine (default chosen by measurement)")
+}
+
+// addEncoder is for commands that score: others ask no encoder.
+func (o *stackOptions) addEncoder(f *pflag.FlagSet) {
+	f.StringVar(&o.encoder, "encoder-model", "", "the encoder judge, or a reranker: a name from assay models, or a GGUF file; of the llama engine only")
 }
 
 // A stack is the models of a run with their decorators: cache over scheduler over engine.

@@ -252,7 +252,7 @@ func TestBadFiles(t *testing.T) {
 	check("d.jsonl.gz", gzipped(t, strings.Repeat(ok, 100))[:40], Options{}, "d.jsonl.gz ends too soon")
 	check("d.jsonl.gz", "\x1f\x8bxxxxxxxxxxxxxxxxxxxx", Options{}, "gzip: invalid header")
 	check("d.jsonl.zst", zstded(t, strings.Repeat(ok, 100))[:20], Options{}, "ends too soon")
-	check("d.parquet", "PAR1", Options{}, "cannot tell the format of d.parquet")
+	check("d.parquet", "PAR1", Options{}, "ends too soon")
 	check("d.jsonl", ok, Options{Format: "xml"}, `unknown dataset format "xml": it is one of jsonl, json, csv, tsv`)
 	check("d.json", "["+ok, Options{}, "ends too soon")
 	check("d.json", "["+ok+ok+"]", Options{}, `d.json:2: not JSON: want ',', have '{'`)
