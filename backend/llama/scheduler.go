@@ -328,8 +328,12 @@ func (s *scheduler) retreat(st *stream) {
 	}
 }
 
-// nextReplies returns the last tokens of all replies, after which the next are wanted.
+// nextReplies returns the last tokens of all replies, after which the next are wanted. If there are any, pieces
+// chosen before hold no longer: streams may have moved.
 func (s *scheduler) nextReplies() []piece {
+	if !slices.ContainsFunc(s.streams, (*stream).writing) {
+		return nil // so no stream moves whose prompt or draft comes next
+	}
 	s.gather()
 	var pieces []piece
 	for _, st := range s.streams {
@@ -337,12 +341,10 @@ func (s *scheduler) nextReplies() []piece {
 			pieces = append(pieces, s.piece(st, 1))
 		}
 	}
-	if n := len(pieces); n > 0 {
-		s.count.steps.Add(1)
-		s.count.stepSequences.Add(int64(n))
-		s.count.stepWork.Add(int64(min(s.slots, s.running()+len(s.waiting))))
-	}
-	if len(pieces) == 0 || !s.sharing {
+	s.count.steps.Add(1)
+	s.count.stepSequences.Add(int64(len(pieces)))
+	s.count.stepWork.Add(int64(min(s.slots, s.running()+len(s.waiting))))
+	if !s.sharing {
 		return pieces
 	}
 	return s.fill(pieces)

@@ -334,6 +334,27 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
+// Jobs that all have a draft to be checked, far apart since others ended, stay where they are for that.
+func TestDraftsFarApart(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		s, _ := newFake(t, 12)
+		var jobs []*job
+		for range 12 {
+			text := tokens(rng, 8) // over and over, and so the reply will be
+			prompt := slices.Concat([]llama.Token{fakeCopier}, slices.Repeat(text, 5))
+			most := 1 + rng.IntN(20)*rng.IntN(10)
+			j := newFakeJob(prompt, most, 0)
+			j.limit = len(prompt) + most
+			jobs = append(jobs, j)
+		}
+		run(t, s, jobs...)
+		if s.count.guessed.Load() == 0 {
+			t.Fatalf("seed %d: no draft was right", seed)
+		}
+	}
+}
+
 func TestRoomIsMadeAtOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	s, _ := newFake(t, 8)
