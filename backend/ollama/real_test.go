@@ -243,7 +243,7 @@ func TestServerContext(t *testing.T) {
 	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
 	const context = 256
 	e := p.open(t, Options{Model: "tiny:latest", Context: context, Slots: 1})
-	if i := e.Info(); i.Context != context || i.Model != "tiny:latest" || i.Ops != backend.CanGenerate|backend.CanConstrain {
+	if i := e.Info(); i.Context != context || i.Model != "tiny:latest" || i.Ops != backend.CanGenerate|backend.CanConstrain|backend.CanChoose {
 		t.Errorf("Info is %+v", i)
 	}
 	g, err := e.Generate(t.Context(), question("abc", 1))
