@@ -37,7 +37,7 @@ func reportCommand(s *std, args []string) error {
 	if *format == "parquet" {
 		switch {
 		case *output == "" || *output == "-":
-			return usageError{withHint(errors.New("Parquet is no text to print"), "-o FILE names a file for it")}
+			return usageError{withHint(errors.New("a Parquet file is no text to print"), "-o FILE names a file for it")}
 		case len(*under)+len(maps.files) > 0:
 			return usagef("--format parquet writes the scores as they are: --fail-under and --calibration belong to a summary")
 		}
