@@ -173,7 +173,7 @@ func (m *Mean) Summary(o Options) Summary {
 		what, units = "groups", s.Groups
 		if m.clusters.thrown {
 			warn("%d values from more than %d groups, whose rows are not independent: the interval is over %d parts that hold whole groups", m.n, mostGroups, units)
-		} else {
+		} else if units > 1 {
 			warn("%d values from %d groups, whose rows are not independent: the interval is over the groups", m.n, units)
 		}
 	}

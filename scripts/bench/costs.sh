@@ -19,6 +19,6 @@ names=$(./assay metrics --format json | node -e '
 	const fits = m => m.judge && !m.judge.includes("rerank") && m.needs.every(n => have.includes(n))
 	console.log(JSON.parse(require("fs").readFileSync(0)).metrics.filter(fits).map(m => m.name).join(","))')
 ./assay run --data examples/qa.jsonl --limit "$rows" --model tinyllama-q4_0 --embed-model minilm --metrics "$names" -o "$work/run" >&2
-./assay report "$work/run" --format json >"$work/costs.json"
+(cd "$work" && "$OLDPWD/assay" report run --format json >costs.json)
 mv "$work/costs.json" docs/costs.json
 ./assay metrics --format md --costs docs/costs.json >docs/metrics.md
