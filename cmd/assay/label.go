@@ -89,6 +89,9 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 		return err
 	}
 	desk := &labelDesk{book: book, samples: samples, scale: o.scale, question: o.question}
+	if o.pick != "spread" {
+		desk.pick = o.pick
+	}
 	err = desk.work(ctx, s)
 	s.note("%d labels of %s are in %s", book.labelled(run.samples), base(run.Dir), o.file)
 	return err
@@ -304,15 +307,17 @@ func (b *labelBook) seen(sample string) bool {
 	return slices.ContainsFunc(b.lines, func(l labelLine) bool { return l.sample == sample })
 }
 
-// put sets the label of a sample, nil if it was skipped, and has it on disk.
-func (b *labelBook) put(sample string, label *int) error {
+// put sets the label of a sample, nil if it was skipped, and has it on disk. Pick says how the sample was picked, ""
+// for fairly.
+func (b *labelBook) put(sample string, label *int, pick string) error {
 	var raw bytes.Buffer
 	e := json.NewEncoder(&raw)
 	e.SetEscapeHTML(false)
 	err := e.Encode(struct {
 		Sample string `json:"sample"`
 		Label  *int   `json:"label"`
-	}{sample, label})
+		Pick   string `json:"pick,omitempty"`
+	}{sample, label, pick})
 	if err != nil {
 		return err
 	}

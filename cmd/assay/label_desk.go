@@ -24,6 +24,7 @@ type labelDesk struct {
 	samples  []*metrics.Sample
 	scale    int // 0: labels are 0 and 1
 	question string
+	pick     string // how the samples were picked; "" for fairly
 
 	at   int
 	page int // 0: the beginnings of all texts; from 1 on, a page of the whole texts
@@ -37,8 +38,11 @@ func (d *labelDesk) work(ctx context.Context, s *std) error {
 	}
 	defer done()
 	screen := &screen{out: s.out, term: s.outTerm, raw: keys.terminal, clear: s.outTerm && keys.terminal, width: 80, height: 40}
-	for turn := true; d.at < len(d.samples); {
+	for turn := true; ; {
 		screen.measure()
+		if d.at == len(d.samples) && !screen.clear {
+			return nil
+		}
 		if turn || screen.clear {
 			d.show(screen)
 		}
@@ -57,7 +61,6 @@ func (d *labelDesk) work(ctx context.Context, s *std) error {
 			screen.line(d.keys())
 		}
 	}
-	return nil
 }
 
 // resizeEvery is how often the window's size is looked at.
@@ -86,14 +89,21 @@ func (d *labelDesk) next(ctx context.Context, keys *labelKeys, screen *screen) (
 
 // take acts on a key. Turn says that there is another page to show.
 func (d *labelDesk) take(key rune) (turn, quit bool, err error) {
+	if d.at == len(d.samples) { // all are labelled: back, or away
+		if key != 'b' {
+			return false, true, nil
+		}
+		d.at--
+		return true, false, nil
+	}
 	id := d.samples[d.at].ID
 	label, ok := d.label(key)
 	switch {
 	case ok:
-		err = d.book.put(id, &label)
+		err = d.book.put(id, &label, d.pick)
 		d.at++
 	case key == 's':
-		err = d.book.put(id, nil)
+		err = d.book.put(id, nil, d.pick)
 		d.at++
 	case key == 'b':
 		d.at = max(0, d.at-1)
@@ -133,6 +143,11 @@ func (d *labelDesk) keys() string {
 // show shows the sample that it is at: the beginning of each text, so that all of them and the keys stand on one screen,
 // or a page of the whole texts.
 func (d *labelDesk) show(screen *screen) {
+	if d.at == len(d.samples) {
+		screen.begin()
+		screen.line("That was the last row. b back, any other key ends.")
+		return
+	}
 	sample := d.samples[d.at]
 	title := fmt.Sprintf("%d of %d  ", d.at+1, len(d.samples))
 	title += wrap(printable(sample.ID), max(1, screen.width-len(title)))[0]

@@ -150,7 +150,7 @@ func TestLabelBook(t *testing.T) {
 	}
 	one, two := open(), open()
 	yes, no := 1, 0
-	for _, err := range []error{one.put("a", &yes), two.put("b", &no), one.put("c", nil), two.put("a", &no)} {
+	for _, err := range []error{one.put("a", &yes, ""), two.put("b", &no, ""), one.put("c", nil, ""), two.put("a", &no, "")} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,6 +55,7 @@ type labels struct {
 	group   map[string]string
 	raters  int // in the longest list
 	foreign int // rows whose samples the run does not have
+	unfair  int // rows that assay label did not pick fairly
 }
 
 // load reads the labels for a run.
@@ -185,6 +186,9 @@ func (r *labelReader) row(l *labels, sample *metrics.Sample, run *scores, known 
 	if !known[id] {
 		l.foreign++
 		return nil
+	}
+	if pick, ok := textOf(sample.Extra["pick"]); r.own && ok && pick == "uncertain" {
+		l.unfair++
 	}
 	l.ratings[id] = append(l.ratings[id], list...)
 	l.raters = max(l.raters, list[len(list)-1].rater+1)

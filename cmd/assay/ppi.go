@@ -105,6 +105,9 @@ func (o *ppiOptions) system(ctx context.Context, s *std, dir string) (*system, e
 	if sys.labels, err = o.labels.load(ctx, s, run); err != nil {
 		return nil, err
 	}
+	if n := sys.labels.unfair; n > 0 {
+		s.warn("%d labels are of rows that were picked because the metric is uncertain of them: they are no fair sample, and the estimate is biased by them", n)
+	}
 	sys.scale()
 	d := sys.data()
 	sys.stats, err = stats.NewPPI(d.labels, d.scores, d.others, stats.Options{Level: o.level, Groups: d.groups})

@@ -552,6 +552,7 @@ func TestFurtherColumns(t *testing.T) {
 		}
 	}
 	refuse(`"relevance": {"d1": "high"}`, `want an object such as {"passage-7": 2}`)
+	refuse(`"relevance": {"d1": 1, "d2": null}`, `"d2" has no value`)
 	refuse(`"relevance": [1, 2]`, `want an object such as`)
 	refuse(`"rubrics": "be kind"`, `want an object such as`)
 	refuse(`"tool_calls": [{"args": {}}]`, "call 1: no name")

@@ -92,7 +92,7 @@ func (d *draft) set(field string, c cell) (err error) {
 		d.talk, err = c.turns()
 		d.called = append(d.called, callsIn(d.talk)...)
 	case "relevance":
-		err = c.object(&d.Relevance, `{"passage-7": 2}`)
+		err = object(c, &d.Relevance, `{"passage-7": 2}`)
 	case "other_answers":
 		d.OtherAnswers, _, err = c.passages()
 	case "tool_calls":
@@ -102,7 +102,7 @@ func (d *draft) set(field string, c cell) (err error) {
 	case "reference_topics":
 		d.ReferenceTopics, _, err = c.passages()
 	case "rubrics":
-		err = c.object(&d.Rubrics, `{"1": "misses the point", "5": "complete"}`)
+		err = object(c, &d.Rubrics, `{"1": "misses the point", "5": "complete"}`)
 	}
 	return err
 }
@@ -233,13 +233,24 @@ func first(object map[string]json.RawMessage, names ...string) (json.RawMessage,
 }
 
 // object decodes a JSON object, or in a table its text, into a map. An empty cell and null are none.
-func (c cell) object(into any, like string) error {
+func object[T any](c cell, into *map[string]T, like string) error {
 	value := bytes.TrimSpace(c.value)
 	if len(value) == 0 {
 		return nil
 	}
-	if kind := kindOf(value); kind != "an object" && kind != "null" || json.Unmarshal(value, into) != nil {
+	var members map[string]*T
+	if kind := kindOf(value); kind != "an object" && kind != "null" || json.Unmarshal(value, &members) != nil {
 		return fmt.Errorf("want an object such as %s", like)
+	}
+	if members == nil {
+		return nil
+	}
+	*into = make(map[string]T, len(members))
+	for name, v := range members {
+		if v == nil { // which is no 0
+			return fmt.Errorf("%.40q has no value: want an object such as %s", name, like)
+		}
+		(*into)[name] = *v
 	}
 	return nil
 }
