@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,8 +113,15 @@ type benchSpeed struct {
 	ReplyRate  float64 `json:"reply_tokens_per_second"`
 	Rate       float64 `json:"tokens_per_second"`
 
-	BatchedRate float64 `json:"batched_bench_tokens_per_second,omitempty"`
-	Ratio       float64 `json:"ratio,omitempty"`
+	Batched *batchedSpeed `json:"batched_bench,omitempty"`
+	Ratio   float64       `json:"ratio,omitempty"` // of the whole rates
+}
+
+// A batchedSpeed is what llama-batched-bench measured at one shape, in tokens a second.
+type batchedSpeed struct {
+	PromptRate float64 `json:"prompt_tokens_per_second"`
+	ReplyRate  float64 `json:"reply_tokens_per_second"`
+	Rate       float64 `json:"tokens_per_second"`
 }
 
 // A benchRows is how rows were scored.
@@ -188,7 +196,7 @@ func machine() string {
 }
 
 // speeds measures the engine alone, each shape on an engine with just its slots.
-func (o *benchOptions) speeds(ctx context.Context, s *std, b *benchmark, batched map[llama.Shape]float64) error {
+func (o *benchOptions) speeds(ctx context.Context, s *std, b *benchmark, batched map[llama.Shape]*batchedSpeed) error {
 	for _, n := range o.sequences {
 		if n < 1 {
 			return usagef("--sequences %d is to be positive", n)
@@ -200,8 +208,8 @@ func (o *benchOptions) speeds(ctx context.Context, s *std, b *benchmark, batched
 		if err != nil {
 			return err
 		}
-		if rate := batched[speed.Shape]; rate > 0 {
-			speed.BatchedRate, speed.Ratio = rate, speed.Rate/rate
+		if peer := batched[speed.Shape]; peer != nil {
+			speed.Batched, speed.Ratio = peer, speed.Rate/peer.Rate
 			if b.EngineRatio == 0 || speed.Ratio < b.EngineRatio {
 				b.EngineRatio = speed.Ratio
 			}
@@ -234,7 +242,7 @@ func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n
 }
 
 // readBatched reads what llama-batched-bench wrote: tokens a second by shape. There is none without a path.
-func readBatched(path string) (map[llama.Shape]float64, error) {
+func readBatched(path string) (map[llama.Shape]*batchedSpeed, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -243,18 +251,25 @@ func readBatched(path string) (map[llama.Shape]float64, error) {
 		return nil, err
 	}
 	defer file.Close()
-	rates := map[llama.Shape]float64{}
+	rates := map[llama.Shape]*batchedSpeed{}
 	for d := json.NewDecoder(io.LimitReader(file, 1<<20)); ; {
 		var line struct {
 			PP, TG, PL int
-			Speed      float64
+			Prompt     float64 `json:"speed_pp"`
+			Reply      float64 `json:"speed_tg"`
+			Both       float64 `json:"speed"`
 		}
-		if err := d.Decode(&line); err == io.EOF {
+		err := d.Decode(&line)
+		if err == io.EOF {
 			return rates, nil
-		} else if err != nil {
+		}
+		if err == nil && line.Both <= 0 {
+			err = errors.New("a line has no speed")
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s is not what llama-batched-bench writes as JSONL: %w", path, err)
 		}
-		rates[llama.Shape{Sequences: line.PL, Prompt: line.PP, Reply: line.TG}] = line.Speed
+		rates[llama.Shape{Sequences: line.PL, Prompt: line.PP, Reply: line.TG}] = &batchedSpeed{line.Prompt, line.Reply, line.Both}
 	}
 }
 
@@ -335,10 +350,12 @@ func (b *benchmark) write(w io.Writer, format string) error {
 	fmt.Fprintf(w, "%s on %s. %s.\n\n", b.Model, b.Engine, b.Machine)
 	if len(b.Speeds) > 0 {
 		t := table.NewWriter()
-		t.AppendHeader(table.Row{"sequences", "prompt + reply", "prompt tok/s", "reply tok/s", "both", "batched-bench", "ratio"})
+		t.AppendHeader(table.Row{"sequences", "prompt + reply", "prompt tok/s", "reply tok/s", "both",
+			"batched-bench: prompt", "reply", "both", "ratio"})
 		for _, v := range b.Speeds {
+			peer := cmp.Or(v.Batched, new(batchedSpeed))
 			t.AppendRow(table.Row{v.Sequences, fmt.Sprintf("%d + %d", v.Prompt, v.Reply), figure(v.PromptRate, 1), figure(v.ReplyRate, 1),
-				figure(v.Rate, 1), figure(v.BatchedRate, 1), figure(v.Ratio, 2)})
+				figure(v.Rate, 1), figure(peer.PromptRate, 1), figure(peer.ReplyRate, 1), figure(peer.Rate, 1), figure(v.Ratio, 2)})
 		}
 		render(t)
 	}
