@@ -53,7 +53,7 @@ func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	rows := make(chan *row, openSamples(o, m)-1) // beside the row that is being emitted
-	r := &runner{ms: ms, models: m, ready: o.Ready, stop: stop, rows: rows}
+	r := &runner{ms: ms, models: m, ready: o.Ready, stop: stop, rows: rows, idle: make(chan func())}
 	if m.Judge != nil {
 		r.models.Judge = &lingering{m.Judge, o.Grace}
 	}
@@ -65,6 +65,7 @@ func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m 
 	}
 	r.work.Go(func() {
 		defer close(rows)
+		defer close(r.idle)
 		r.take(ctx, samples)
 	})
 	for row := range rows {
@@ -100,6 +101,7 @@ type runner struct {
 	stop   context.CancelCauseFunc
 	rows   chan<- *row    // the open samples, in order
 	work   sync.WaitGroup // every goroutine of the run but the caller's
+	idle   chan func()    // to a goroutine that has nothing to do
 	unread error          // why samples ended, once rows is closed
 }
 
@@ -129,8 +131,22 @@ func (r *runner) take(ctx context.Context, samples iter.Seq2[*Sample, error]) {
 		case r.rows <- opened: // waits for a place in the window
 		}
 		for i := range r.ms {
-			r.work.Go(func() { r.score(ctx, &r.ms[i], s, opened.results[i]) })
+			r.start(func() { r.score(ctx, &r.ms[i], s, opened.results[i]) })
 		}
+	}
+}
+
+// start does something on a goroutine: one that has done such a thing before, if there is one, as its stack need not
+// grow again.
+func (r *runner) start(do func()) {
+	select {
+	case r.idle <- do:
+	default:
+		r.work.Go(func() {
+			for more := true; more; do, more = <-r.idle {
+				do()
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ package tokenize
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/words"
 	"golang.org/x/text/cases"
@@ -41,6 +42,9 @@ func Normalize(text string) string {
 
 // fold removes format characters and variation selectors from text, then folds case and composes.
 func fold(text string) string {
+	if isASCII(text) { // most text: there is nothing to do but this
+		return strings.ToLower(text)
+	}
 	text = strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector) {
 			return -1
@@ -56,9 +60,18 @@ func fold(text string) string {
 	}, text)
 }
 
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 // wordRune reports whether r is part of a word: a letter, a mark (Hindi vowels, say) or a number.
 func wordRune(r rune) bool {
-	return r != unicode.ReplacementChar && unicode.In(r, unicode.L, unicode.M, unicode.N)
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
 }
 
 // Words returns the words of text, case-folded and composed: the segments between UAX 29 word

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 func TestNormalize(t *testing.T) {
@@ -98,4 +99,17 @@ func FuzzNormalize(f *testing.F) {
 			t.Errorf("Normalize(%q) = %q, but its words are %q", text, once, Words(once))
 		}
 	})
+}
+
+// TestFoldASCII checks that the short way of fold is the long one, which a letter beyond ASCII makes it take.
+func TestFoldASCII(t *testing.T) {
+	var all []byte
+	for c := range byte(utf8.RuneSelf) {
+		all = append(all, c)
+	}
+	for _, text := range []string{string(all), "Don't SHOUT,  it's 3.14\t(\"x\")", ""} {
+		if got, want := fold(text), strings.TrimPrefix(fold("é"+text), "é"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -94,10 +95,17 @@ type entry struct {
 
 func (e *entry) size() int { return len(e.answer) + len(e.request) + 128 }
 
-// A reader is a connection with its prepared query.
+// A reader is a connection with its prepared query. That is the driver's own: most of a run from the cache is spent
+// here, and by way of database/sql it takes a fifth longer as a whole.
 type reader struct {
 	conn *sql.Conn
-	get  *sql.Stmt
+	get  statement
+}
+
+// A statement of the driver's.
+type statement interface {
+	driver.Stmt
+	driver.StmtQueryContext
 }
 
 // Open opens the file at path, creating it and its folder if need be. Trouble that does not end a run (a
@@ -316,8 +324,7 @@ func (s *Store) get(key backend.Key) (found, bool) {
 	if e != nil {
 		value, f.created, used = e.answer, e.created, e.created
 	} else {
-		var created, last int64
-		err := s.read(key, &value, &created, &last)
+		row, err := s.read(key)
 		if errors.Is(err, sql.ErrNoRows) {
 			return found{}, false
 		}
@@ -325,7 +332,7 @@ func (s *Store) get(key backend.Key) (found, bool) {
 			s.readWarned.Do(func() { s.warn(fmt.Errorf("cache: %w", explain(s.path, err))) })
 			return found{}, false
 		}
-		f.created, used = time.UnixMilli(created), time.UnixMilli(last)
+		value, f.created, used = row.answer, time.UnixMilli(row.created), time.UnixMilli(row.used)
 	}
 	var err error
 	if f.payload, err = s.packer.unpack(key, partAnswer, value); err != nil {
@@ -338,18 +345,41 @@ func (s *Store) get(key backend.Key) (found, bool) {
 	return f, true
 }
 
+// A stored row of answers.
+type stored struct {
+	answer        []byte
+	created, used int64
+}
+
 // read fetches one row of answers on a connection of its own.
-func (s *Store) read(key backend.Key, dest ...any) error {
+func (s *Store) read(key backend.Key) (row stored, err error) {
 	r := <-s.readers
 	defer func() { s.readers <- r }()
 	if r == nil {
-		opened, err := s.openReader()
-		if err != nil {
-			return err
+		if r, err = s.openReader(); err != nil {
+			return row, err
 		}
-		r = opened
 	}
-	return r.get.QueryRow(key[:]).Scan(dest...)
+	err = r.conn.Raw(func(any) error { return r.read(key, &row) })
+	return row, err
+}
+
+func (r *reader) read(key backend.Key, row *stored) error {
+	rows, err := r.get.QueryContext(context.Background(), []driver.NamedValue{{Ordinal: 1, Value: key[:]}})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var values [3]driver.Value
+	if err := rows.Next(values[:]); errors.Is(err, io.EOF) {
+		return sql.ErrNoRows
+	} else if err != nil {
+		return err
+	}
+	row.answer, _ = values[0].([]byte) // what is of another type is damaged: its checksum will not hold
+	row.created, _ = values[1].(int64)
+	row.used, _ = values[2].(int64)
+	return nil
 }
 
 func (s *Store) openReader() (*reader, error) {
@@ -358,12 +388,19 @@ func (s *Store) openReader() (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	get, err := conn.PrepareContext(ctx, "SELECT answer, created, used FROM answers WHERE key = ?")
+	r := &reader{conn: conn}
+	err = conn.Raw(func(c any) error {
+		s, err := c.(driver.ConnPrepareContext).PrepareContext(ctx, "SELECT answer, created, used FROM answers WHERE key = ?")
+		if err == nil {
+			r.get = s.(statement)
+		}
+		return err
+	})
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	return &reader{conn, get}, nil
+	return r, nil
 }
 
 // Close writes what is still to be written and closes the file. The error says how many answers could not
