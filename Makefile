@@ -29,9 +29,9 @@ demo: build
 	@echo "The results lie in $(RESULTS). What to try next:"
 	@echo "  ./assay show $(RESULTS) kettle-b          a row's scores, and what they rest on"
 	@echo "  ./assay report $(RESULTS)                 the table again, or --format html, md, csv, json"
-	@echo "  ./assay metrics                           what else can be scored"
+	@echo "  ./assay metrics                             what else can be scored"
 	@echo "  ./assay run --data YOURS.jsonl --preset encoder -o DIR"
-	@echo "  make demo-llm                             a language model as the judge, with its reasons"
+	@echo "  make demo-llm                               a language model as the judge, with its reasons"
 
 demo-llm: setup
 	./assay run --data examples/qa.jsonl --limit 16 --metrics faithfulness,answer_relevance,context_relevance \
