@@ -2,6 +2,9 @@ package llama
 
 import (
 	"math"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/assay-eval/assay/backend"
@@ -55,4 +58,30 @@ func TestEncoderJudge(t *testing.T) {
 	if err != nil || n != len(want) {
 		t.Errorf("%d results, %v", n, err)
 	}
+}
+
+// TestShippedEncoder holds the encoder judge that comes with Assay to what PyTorch computed with the weights of its
+// training, before they were cut to 8 bits (scripts/train-judge/bert.py, in 32 bits, on rows of examples/qa.jsonl).
+func TestShippedEncoder(t *testing.T) {
+	testLib(t)
+	e := open(t, Options{Model: filepath.Join("..", "..", "models", "assets", "encoder-judge.gguf")})
+	labels := strings.Split(e.Info().Labels, ",")
+	check := func(label, query, text string, want float64) {
+		t.Helper()
+		answer, err := e.Rerank(t.Context(), []backend.Pair{{Query: query, Text: text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 1 / (1 + math.Exp(-float64(answer[0][slices.Index(labels, label)])))
+		if math.Abs(got-want) > 0.02 {
+			t.Errorf("%s of %q and %q is %.4f, want %.4f", label, query, text, got, want)
+		}
+	}
+	titan := "Which moon of Saturn has a thick atmosphere, and what is it made of?"
+	check("answer_relevance", titan, "Titan. Its atmosphere is mostly nitrogen.", 0.9835)
+	check("context_relevance", titan, "Jupiter is the largest planet of the solar system.", 0.9012)
+	check("answer_correctness", titan+" | Titan; its atmosphere is mostly nitrogen.", "Titan. Its atmosphere is mostly nitrogen.", 0.9456)
+	leave := "How far ahead must parental leave be requested in Ellery, and is there an exception?"
+	check("answer_relevance", leave, "It must be requested in writing, eight weeks ahead.", 0.8634)
+	check("context_relevance", leave, "The town hall is closed on public holidays.", 0.0256)
 }

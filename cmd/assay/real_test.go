@@ -35,6 +35,16 @@ func TestLlama(t *testing.T) {
 	})
 }
 
+// TestEncoder runs testdata/real/encoder.txtar with the encoder judge that comes with Assay.
+func TestEncoder(t *testing.T) {
+	env := real(t, "ASSAY_TEST_LIB")
+	asset, err := filepath.Abs(filepath.Join("..", "..", "models", "assets", "encoder-judge.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	realScript(t, "encoder.txtar", map[string]string{"ASSAY_LLAMA_LIB": env[0], "ENCODER": asset, "OLLAMA_HOST": "http://127.0.0.1:9"})
+}
+
 // TestOllama runs testdata/real/ollama.txtar with a real server and real models.
 func TestOllama(t *testing.T) {
 	env := real(t, "ASSAY_TEST_OLLAMA", "ASSAY_TEST_JUDGE", "ASSAY_TEST_EMBED")
