@@ -41,6 +41,28 @@ func TestPacer(t *testing.T) {
 	p = newPacer(4, false)
 	check("busy from the start", run(true, time.Minute), 0.7)
 
+	// Heavy passes, as of prompts, are not tried with while they are as fast as ever.
+	p = newPacer(2, false)
+	heavy := func(passes int, cost [2]time.Duration) (tries int) {
+		for range passes {
+			choice := p.choose(512, now)
+			now = now.Add(cost[choice])
+			p.took(choice, 512, cost[choice], now)
+			tries += choice
+		}
+		return tries
+	}
+	fast, busy := [2]time.Duration{8 * time.Second, 16 * time.Second}, [2]time.Duration{80 * time.Second, 16 * time.Second}
+	if n := heavy(20, fast); n != 0 {
+		t.Errorf("%d of 20 heavy passes were computed with the other number of threads", n)
+	}
+	if n := heavy(200, fast); n < 4 || n > 8 {
+		t.Errorf("%d of 200 heavy passes were", n)
+	}
+	if n := heavy(20, busy); n < 17 {
+		t.Errorf("%d of 20 heavy passes were, on a machine that has become busy", n)
+	}
+
 	for _, p := range []pacer{newPacer(3, true), newPacer(1, false)} {
 		for range 5 {
 			choice := p.choose(1, now)
