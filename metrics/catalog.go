@@ -51,7 +51,7 @@ func Presets() []PresetList {
 			[]string{"faithfulness/claims", "answer_relevance/questions", "context_relevance/sentences"}},
 		{"fast", "the cheapest good method of each dimension: an embedding model, no judge",
 			[]string{"faithfulness/k_precision_bigrams", "answer_relevance/cosine", "context_relevance/cosine", "answer_correctness/alignment"}},
-		{"encoder", "the encoder judge that comes with Assay: a small model, thousands of rows a minute",
+		{"encoder", "the encoder judge that comes with Assay: a small model that reads and writes nothing",
 			[]string{"faithfulness/encoder", "answer_relevance/encoder", "context_relevance/encoder", "answer_correctness/encoder"}},
 		{"logit", "one question of yes and no for each dimension, read as a probability",
 			[]string{"faithfulness/logit", "answer_relevance/logit", "context_relevance/logit", "context_precision/logit",
