@@ -96,6 +96,7 @@ func ellipsisEnd(s string) int {
 
 // joined reports whether the break that UAX 29 makes between before and after is to be taken back.
 func joined(before, after string) bool {
+	before = strings.TrimLeftFunc(before, unicode.IsSpace)
 	body := strings.TrimRightFunc(before, unicode.IsSpace)
 	gap := before[len(body):]
 	next := strings.TrimLeftFunc(after, unicode.IsSpace)

@@ -28,6 +28,7 @@ func TestSentences(t *testing.T) {
 		{"quote ends", " ", []string{`She said "no."`, `He said “yes.”`, "They parted."}},
 		{"brackets", " ", []string{"It failed.", "(Nobody knew why.)", "It was late."}},
 		{"numbered list", "\n", []string{"1. First thing", "2. Second thing.", "3. Third"}},
+		{"numbered list after blank lines", "\n\n", []string{"Do this:", "1. Open it.", "2. Close it."}},
 		{"bullets", "\n", []string{"You need:", "- two eggs", "- flour", "* milk.", "o salt"}},
 		{"lettered", "\n", []string{"Choose", "a) the left door", "b) the right door"}},
 		{"headings", "\n\n", []string{"Opening hours", "We open at nine.", "and close at five."}},
