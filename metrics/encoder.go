@@ -21,7 +21,7 @@ func encoderMetrics() []Metric {
 			Name:    "context_relevance/encoder",
 			Doc:     "how likely the encoder finds it that a context helps to answer, on average",
 			Formula: "mean over contexts of the maximum over a context's windows of P(relevant | question, window)",
-			Calls:   "1 pair to the encoder for each window of about 128 words of each context",
+			Calls:   "1 pair to the encoder for each window of up to 128 words of each context",
 			Needs:   Question | Contexts,
 			Outputs: []string{"context_relevance"},
 			Score:   scoreContextEncoder,
@@ -30,7 +30,7 @@ func encoderMetrics() []Metric {
 			Name:    "faithfulness/encoder",
 			Doc:     "how likely the encoder finds it that the contexts say what the answer's sentences say, on average",
 			Formula: "mean over the answer's sentences of the maximum over windows of the contexts of P(supported | sentence, window)",
-			Calls:   "1 pair to the encoder for each sentence of the answer with each window of about 128 words of the contexts",
+			Calls:   "1 pair to the encoder for each sentence of the answer with each window of up to 128 words of the contexts",
 			Needs:   Answer | Contexts,
 			Outputs: []string{"faithfulness"},
 			Score:   scoreFaithfulnessEncoder,
@@ -39,7 +39,7 @@ func encoderMetrics() []Metric {
 			Name:    "answer_relevance/encoder",
 			Doc:     "how likely the encoder finds it that the answer answers the question",
 			Formula: "maximum over the answer's windows of P(answers | question, window)",
-			Calls:   "1 pair to the encoder for each window of about 128 words of the answer",
+			Calls:   "1 pair to the encoder for each window of up to 128 words of the answer",
 			Needs:   Question | Answer,
 			Outputs: []string{"answer_relevance"},
 			Score:   scoreAnswerEncoder,
@@ -48,7 +48,7 @@ func encoderMetrics() []Metric {
 			Name:    "answer_correctness/encoder",
 			Doc:     "how likely the encoder finds it that the answer says what the best reference says",
 			Formula: "maximum over references and the answer's windows of P(same | question and reference, window)",
-			Calls:   "1 pair to the encoder for each reference with each window of about 128 words of the answer",
+			Calls:   "1 pair to the encoder for each reference with each window of up to 128 words of the answer",
 			Needs:   Question | Answer | References,
 			Outputs: []string{"answer_correctness"},
 			Score:   scoreCorrectnessEncoder,
@@ -177,11 +177,11 @@ func (w windowChance) where(before string, windows int) string {
 }
 
 // encodeWindows returns, for each query, the highest probability that the encoder gives to it with a window of
-// the texts, one of which at least is not blank, and the number of windows. Neighbouring ones overlap.
+// the texts, one of which at least is not blank, and the number of windows.
 func encodeWindows(ctx context.Context, m Models, label string, queries, texts []string) ([]windowChance, int, error) {
 	best := make([]windowChance, len(queries))
-	window := 1
-	windows, err := newPassage(texts).inWindows(true, func(text string) error {
+	windows := 0
+	ask := func(text string) error {
 		if err := withinWords(text, encoderWords); err != nil {
 			return err
 		}
@@ -193,15 +193,44 @@ func encodeWindows(ctx context.Context, m Models, label string, queries, texts [
 		if err != nil {
 			return err
 		}
+		windows++
 		for i, c := range chances {
-			if window == 1 || c > best[i].chance {
-				best[i] = windowChance{c, text, window}
+			if windows == 1 || c > best[i].chance {
+				best[i] = windowChance{c, text, windows}
 			}
 		}
-		window++
 		return nil
-	})
-	return best, windows, err
+	}
+	for _, text := range encoderWindows(texts) {
+		if _, err := newPassage([]string{text}).inWindows(true, ask); err != nil {
+			return nil, 0, err
+		}
+	}
+	return best, windows, nil
+}
+
+// encoderWindows cuts texts into as few windows as hold encoderWords words each. A window begins with the sentence that
+// ended the one before, where there is room for both it and a new one. A sentence that is too long has one for itself.
+func encoderWindows(texts []string) []string {
+	p := newPassage(texts)
+	length := make([]int, len(p.sentences))
+	for i, s := range p.sentences {
+		length[i] = len(tokenize.Words(s.Text))
+	}
+	var list []string
+	for start := 0; start < len(length); {
+		end, words := start, 0
+		for end == start || end < len(length) && words+length[end] <= encoderWords {
+			words += length[end]
+			end++
+		}
+		list = append(list, p.text[p.sentences[start].Start:p.sentences[end-1].End])
+		if again := end - 1; end < len(length) && again > start && length[again]+length[end] <= encoderWords {
+			end = again
+		}
+		start = end
+	}
+	return list
 }
 
 // withinWords refuses a text of too many words as an engine does one of too many tokens, so that it is split.
