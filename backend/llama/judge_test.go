@@ -78,10 +78,13 @@ func TestShippedEncoder(t *testing.T) {
 		}
 	}
 	titan := "Which moon of Saturn has a thick atmosphere, and what is it made of?"
-	check("answer_relevance", titan, "Titan. Its atmosphere is mostly nitrogen.", 0.9835)
-	check("context_relevance", titan, "Jupiter is the largest planet of the solar system.", 0.9012)
-	check("answer_correctness", titan+" | Titan; its atmosphere is mostly nitrogen.", "Titan. Its atmosphere is mostly nitrogen.", 0.9456)
+	check("answer_relevance", titan, "Titan. Its atmosphere is mostly nitrogen.", 0.9920)
+	check("context_relevance", titan, "Jupiter is the largest planet of the solar system.", 0.8711)
+	check("answer_correctness", titan+" | Titan; its atmosphere is mostly nitrogen.", "Titan. Its atmosphere is mostly nitrogen.", 0.9813)
 	leave := "How far ahead must parental leave be requested in Ellery, and is there an exception?"
-	check("answer_relevance", leave, "It must be requested in writing, eight weeks ahead.", 0.8634)
-	check("context_relevance", leave, "The town hall is closed on public holidays.", 0.0256)
+	check("answer_relevance", leave, "It must be requested in writing, eight weeks ahead.", 0.8490)
+	check("context_relevance", leave, "The town hall is closed on public holidays.", 0.0285)
+	ahead := "Parental leave must be requested in writing, eight weeks ahead."
+	check("faithfulness", "It must be requested eight weeks ahead.", ahead, 0.9750)
+	check("faithfulness", "It must be requested six weeks ahead.", ahead, 0.4478)
 }

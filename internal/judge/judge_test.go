@@ -281,3 +281,36 @@ func TestTrainDrops(t *testing.T) {
 		t.Errorf("dropped %v, kept %d", out.Dropped, len(out.Judge.Features))
 	}
 }
+
+// TestClearly checks the rule by which a simpler judge is kept: a gain has to be more than its standard error, and what
+// one group gains is one gain, however many rows it has.
+func TestClearly(t *testing.T) {
+	table := &Table{Labels: []float64{1, 0, 1, 0, 1, 0, 1, 0}}
+	odds := func(sizes ...float64) (list []float64) {
+		for i, size := range sizes {
+			list = append(list, size*(2*table.Labels[i]-1)) // towards the label
+		}
+		return list
+	}
+	flat, good := odds(1, 1, 1, 1, 1, 1, 1, 1), odds(2, 2, 2, 2, 2, 2, 2, 2)
+	mixed := odds(2, 0.3, 2, 0.3, 2, 0.3, 2, 0.3)
+	for _, tt := range []struct {
+		name        string
+		other, odds []float64
+		groups      []string
+		want        bool
+	}{
+		{"the same", flat, flat, nil, false},
+		{"better on all rows", good, flat, nil, true},
+		{"worse on all rows", flat, good, nil, false},
+		{"better on half of the rows, worse on half", mixed, flat, nil, false},
+		{"better on one group", good, flat, []string{"a", "a", "a", "a", "a", "a", "a", "a"}, false},
+		{"better on two groups", good, flat, []string{"a", "a", "a", "a", "b", "b", "b", "b"}, true},
+		{"better on rows without a group", good, flat, []string{"", "", "", "", "", "", "", ""}, true},
+	} {
+		table.Groups = tt.groups
+		if got := table.clearly(tt.other, tt.odds); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}

@@ -108,9 +108,38 @@ func (t *Table) features() []metrics.JudgeFeature {
 func loss(odds, labels []float64) float64 {
 	sum := 0.0
 	for i, z := range odds {
-		sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - labels[i]*z
+		sum += rowLoss(z, labels[i])
 	}
 	return sum / float64(len(odds))
+}
+
+func rowLoss(odds, label float64) float64 {
+	return max(odds, 0) + math.Log1p(math.Exp(-math.Abs(odds))) - label*odds
+}
+
+// clearly reports whether other has a lower log loss than odds by more than the standard error of the difference,
+// in which the rows of a group count as one.
+func (t *Table) clearly(other, odds []float64) bool {
+	var gains []float64
+	place := map[string]int{}
+	for i, label := range t.Labels {
+		gain := rowLoss(odds[i], label) - rowLoss(other[i], label)
+		if t.Groups == nil || t.Groups[i] == "" {
+			gains = append(gains, gain)
+			continue
+		}
+		k, seen := place[t.Groups[i]]
+		if !seen {
+			k = len(gains)
+			place[t.Groups[i]], gains = k, append(gains, 0)
+		}
+		gains[k] += gain
+	}
+	total, squares := 0.0, 0.0
+	for _, g := range gains {
+		total, squares = total+g, squares+g*g
+	}
+	return total > math.Sqrt(squares)
 }
 
 func logistic(z float64) float64 { return 1 / (1 + math.Exp(-z)) }

@@ -145,7 +145,9 @@ const (
 	patience   = 30 // trees in a row that may make it no better
 )
 
-// choose finds the recipe with the lowest log loss on rows that it was not fitted to.
+// choose finds the recipe with the lowest log loss on rows that it was not fitted to. The simpler method stays where
+// the other is not clearly better: the rule of one standard error (Breiman and others 1984, Classification and
+// Regression Trees, section 3.4.3).
 func (t *Table) choose(o Options) recipe {
 	k := 5
 	if len(t.Rows) > 3000 {
@@ -178,7 +180,7 @@ func (t *Table) choose(o Options) recipe {
 	for i := range both {
 		both[i] = (linear[i] + trees[i]) / 2
 	}
-	best := math.Inf(1)
+	var best []float64
 	for _, try := range []struct {
 		Try
 		odds []float64
@@ -192,8 +194,8 @@ func (t *Table) choose(o Options) recipe {
 		}
 		try.Loss = loss(try.odds, t.Labels)
 		r.tried = append(r.tried, try.Try)
-		if try.Loss < best {
-			best, r.method = try.Loss, try.Method
+		if best == nil || t.clearly(try.odds, best) {
+			best, r.method = try.odds, try.Method
 		}
 	}
 	switch r.method {

@@ -3,9 +3,10 @@
 import gzip
 import hashlib
 import json
+import math
 import random
 import re
-from collections import namedtuple
+from collections import Counter, defaultdict, namedtuple
 from glob import glob
 
 from bert import words
@@ -18,8 +19,11 @@ from bert import words
 #   answer_correctness  question " | " reference | answer      does it say the same?
 LABELS = ("context_relevance", "faithfulness", "answer_relevance", "answer_correctness")
 
+# How much of what is drawn has each label: the hardest has half.
+SHARES = {"context_relevance": 0.15, "faithfulness": 0.5, "answer_relevance": 0.15, "answer_correctness": 0.2}
+
 # A pair belongs to a group, of which all is used to train or none; made says how a pair came about that has no
-# label in the data.
+# label in the data. The value is 0 or 1, and between them for what is said in part.
 Pair = namedtuple("Pair", "group label query text value made")
 
 
@@ -50,29 +54,95 @@ def ares(rows, claims, rng):
         elif answer:
             yield Pair(question, "faithfulness", answer, context, label["Answer_Faithfulness_Label"] == "Yes", "")
             yield Pair(question, "answer_relevance", question, answer, label["Answer_Relevance_Label"] == "Yes", "")
-        yield from sentences(question, context, rng.choice(contexts), rng)
+    yield from statements(sorted(set(contexts)), rng)
 
 
-def sentences(group, context, other, rng):
-    """Pairs for faithfulness made from a context alone, since answers in the data are mostly a few words long: a
-    sentence of it, with words left out so that a copy is not all that counts, is supported. It is not where a name or
-    number was changed for another (as FactCC does), where the sentence was taken out of the context, or by another
-    context."""
-    said = [s for s in re.split(r"(?<=[.!?])\s+", context) if 6 <= len(s.split()) <= 50]
-    if len(said) < 2 or other == context:
-        return
-    sentence = rng.choice(said)
-    shorter = " ".join(w for w in sentence.split() if rng.random() > 0.15)
-    pair = lambda query, text, value, made: Pair(group, "faithfulness", query, text, value, made)
-    yield pair(shorter, context, True, "sentence")
-    changed = swap(sentence, context + " " + other, rng)
-    way = rng.choice(("swapped", "swapped", "removed", "elsewhere"))
-    if way == "swapped" and changed:
-        yield pair(changed, context, False, "swapped")
-    elif way == "removed":
-        yield pair(shorter, context.replace(sentence, ""), False, "removed")
-    else:
-        yield pair(shorter, other, False, "elsewhere")
+# How statements are made of a context, and how often in a hundred; half are true. A model that sees none that are near to
+# the subject and not said learns what a text is about instead of what it says.
+WAYS = {"sentence": 42, "joined": 8, "mixed": 14, "removed": 16, "near": 8, "swapped": 8, "elsewhere": 4}
+
+BREAK = re.compile(r"(?<=[.!?])\s+")  # between two sentences
+
+# What answers begin with and no text need say.
+OPENINGS = ("Yes, ", "No, ", "According to the documents, ", "In addition, ", "For example, ", "However, ", "Overall, ", "1. ", "2. ", "- ")
+
+
+def statements(contexts, rng, most=6):
+    """Pairs for faithfulness made from contexts alone, since answers in the data are mostly a few words long. A
+    sentence, with words left out so that a copy is not all that counts, is supported by the sentences around it, and so
+    are parts of two. It is not where it was taken out, by the context that is most like its own, by any other, nor where a
+    name or number was changed for another (as FactCC does); of a sentence mixed with one that is not said, a part is."""
+    for context, near in zip(contexts, neighbours(contexts)):
+        everything = [s for s in BREAK.split(context) if s]
+        places = [i for i, s in enumerate(everything) if 6 <= len(s.split()) <= 50]
+        if len(places) < 2:
+            continue
+        for at in rng.sample(places, min(len(places), most)):
+            made = rng.choices(list(WAYS), WAYS.values())[0]
+            pair = statement(made, everything, at, near, rng.choice(contexts), rng)
+            if pair:
+                query, text, value = pair
+                opening = rng.choice(OPENINGS) if rng.random() < 0.25 else ""
+                yield Pair(context, "faithfulness", opening + query, text, value, made)
+
+
+def statement(made, everything, at, near, other, rng):
+    """(query, text, value) made of the sentence at a place in a context, or None if it cannot be made."""
+    sentence = everything[at]
+    first = rng.randint(0, at)
+    around = everything[first:rng.randint(at + 1, len(everything))]
+    rest = " ".join(s for s in around if s != sentence)
+    text, shorter = " ".join(around), thinned(sentence, rng)
+    if made == "sentence":
+        return shorter, text, 1.0
+    if made == "joined" and len(around) > 1:
+        return part(shorter, True, rng) + " " + part(rng.choice(around), False, rng), text, 1.0
+    if made == "mixed" and says(text, near) < 0.6:
+        own, strange = part(shorter, True, rng), part(rng.choice(BREAK.split(near)), False, rng)
+        return own + " " + strange, text, len(own.split()) / (len(own.split()) + len(strange.split()))
+    if made == "removed" and rest and says(rest, sentence) < 0.6:
+        return shorter, rest, 0.0
+    if made == "near" and says(near, sentence) < 0.6:
+        return shorter, near, 0.0
+    if made == "elsewhere" and says(other, sentence) < 0.6:
+        return shorter, other, 0.0
+    changed = swap(sentence, " ".join(everything) + " " + near, rng) if made == "swapped" else None
+    return (changed, text, 0.0) if changed else None
+
+
+def thinned(sentence, rng):
+    return " ".join(w for w in sentence.split() if rng.random() > 0.15) or sentence
+
+
+def part(sentence, head, rng):
+    """The first words of a sentence or its last: between a fourth and three fourths."""
+    said = sentence.split()
+    n = max(2, round(len(said) * rng.uniform(0.25, 0.75)))
+    return " ".join(said[:n] if head else said[-n:])
+
+
+def says(text, sentence):
+    """The share of a sentence's longer words that a text has."""
+    longer = {w for w in words(sentence) if len(w) > 3}
+    return len(longer & set(words(text))) / max(1, len(longer))
+
+
+def neighbours(texts):
+    """For each text, the other that shares most rare words with it."""
+    of = [{w for w in words(text) if len(w) > 3} for text in texts]
+    count = Counter(w for found in of for w in found)
+    having = defaultdict(list)
+    for i, found in enumerate(of):
+        for w in found:
+            if count[w] <= max(2, len(texts) // 20):
+                having[w].append(i)
+    for i, found in enumerate(of):
+        shared = Counter()
+        for w in sorted(found & having.keys()):
+            for j in having[w]:
+                shared[j] += math.log(len(texts) / count[w])
+        shared.pop(i, None)
+        yield texts[max(shared, key=lambda j: (shared[j], -j))] if shared else texts[i - 1]
 
 
 NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*|\d[\d,.]*\d|\d")
@@ -111,7 +181,7 @@ def evouna(rows, rng):
 
 
 def split(pairs, seed):
-    """(train, validation, test): 88, 4 and 8 of 100 questions, whatever else is drawn."""
+    """(train, validation, test): 88, 4 and 8 of 100 groups, whatever else is drawn."""
     parts = ([], [], [])
     for p in pairs:
         place = int(hashlib.sha256(f"{seed} {p.group}".encode()).hexdigest(), 16) % 100
@@ -120,11 +190,11 @@ def split(pairs, seed):
 
 
 def draw(pairs, n, rng):
-    """At most n pairs, as many of each label, shuffled."""
+    """At most n pairs, of each label its share, shuffled."""
     chosen = []
-    for label in LABELS:
+    for label, share in SHARES.items():
         of = [p for p in pairs if p.label == label]
-        chosen += rng.sample(of, min(len(of), n // len(LABELS)))
+        chosen += rng.sample(of, min(len(of), round(n * share)))
     rng.shuffle(chosen)
     return chosen
 

@@ -25,11 +25,12 @@ def options():
     p.add_argument("--data", required=True, help="folder with train/*.jsonl.gz and evouna-{nq,tq}.dev.jsonl")
     p.add_argument("--out", required=True, help="folder for checkpoints, the model and its card")
     p.add_argument("--epochs", type=int, default=2)
-    p.add_argument("--pairs", type=int, default=30000, help="in an epoch, as many for each label")
+    p.add_argument("--pairs", type=int, default=30000, help="in an epoch, of each label its share")
     p.add_argument("--batch", type=int, default=32)
     p.add_argument("--longest", type=int, default=256, help="tokens of a pair")
     p.add_argument("--rate", type=float, default=1e-4, help="the highest learning rate")
     p.add_argument("--freeze", type=int, default=0, help="keep the embeddings and this many layers as they are")
+    p.add_argument("--dropout", type=float, default=0.0, help="the share of numbers left out; hardly a pair is seen twice")
     p.add_argument("--bfloat16", action="store_true", help="compute in 16 bits: faster on processors that can")
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--seed", type=int, default=1)
@@ -46,6 +47,7 @@ def main():
     os.makedirs(o.out, exist_ok=True)
     fresh(o.seed)
     judge, wordpiece = bert.load(o.model, LABELS)
+    judge.drop.p = o.dropout
     parts = data.split(data.read(o.data, o.seed), o.seed)
     cut = lambda p: (data.ids(p, wordpiece, o.longest), LABELS.index(p.label), float(p.value))
     if o.bench:
@@ -233,16 +235,18 @@ def card(o, parts, state, chosen, scores):
              "numbers; a sigmoid makes each a probability: " + ", ".join(LABELS) + ".", "",
              "## Data", "",
              "Labels of ARES (Apache-2.0; synthetic questions and answers, labelled by how they were made) and of EVOUNA",
-             "(Apache-2.0; people's). Pairs made without a label: see pairs.py. Split by question.", "",
+             "(Apache-2.0; people's). Pairs made without a label: see pairs.py. Split by question, and what is made of a context",
+             "alone by context.", "",
              "| output | made | pairs to train on | of which true | validation | test |", "|---|---|---|---|---|---|"]
     count = lambda part, keep=lambda p: True: Counter((p.label, p.made) for p in part if keep(p))
-    train, true, validation, test = count(parts[0]), count(parts[0], lambda p: p.value), count(parts[1]), count(parts[2])
+    train, true, validation, test = count(parts[0]), count(parts[0], lambda p: p.value == 1), count(parts[1]), count(parts[2])
     for key in sorted(train):
         lines.append(f"| {key[0]} | {key[1] or 'labelled'} | {train[key]} | {true[key]} | {validation[key]} | {test[key]} |")
     lines += ["", "## Training", "",
               f"{state['step']} steps of {o.batch} pairs, {state['seconds'] / 60:.0f} minutes on {o.threads} threads; up to {o.pairs} pairs an epoch,",
-              f"as many for each output; {o.longest} tokens at most: of a longer text, the window that shares most words with the query.",
-              f"AdamW, learning rate {o.rate}, {o.freeze} of 6 layers frozen, seed {o.seed}. The weights of the best validation loss were kept.", "",
+              ", ".join(f"{share:.0%} of them for {label}" for label, share in data.SHARES.items()) + ";",
+              f"{o.longest} tokens at most: of a longer text, the window that shares most words with the query.",
+              f"AdamW, learning rate {o.rate}, dropout {o.dropout}, {o.freeze} of 6 layers frozen, seed {o.seed}. The weights of the best validation loss were kept.", "",
               "| step | training loss | validation loss |", "|---|---|---|"]
     lines += [f"| {h['step']} | {h['loss']:.4f} | {h['validation']:.4f} |" for h in state["history"]]
     lines += ["", "## Test", "", "Questions that nothing was trained on; AUC with a 95% interval.", "",
@@ -251,15 +255,18 @@ def card(o, parts, state, chosen, scores):
         for made in sorted({p.made for p in chosen if p.label == label}):
             rows = [j for j, p in enumerate(chosen) if p.label == label and (p.made == made or made in FALSE_OF.get(p.made, ()))]
             values = numpy.array([chosen[j].value for j in rows])
-            if 0 < values.sum() < len(values):
-                lines.append(f"| {label} | {made or 'labelled'} | {len(rows)} | {interval(values, scores[rows, i])} |")
+            if made == "mixed":
+                shares = numpy.corrcoef(ranked(values), ranked(scores[rows, i]))[0, 1]
+                lines.append(f"| {label} | mixed, Spearman with the share said | {len(rows)} | {shares:.3f} |")
+            elif 0 < values.sum() < len(values):
+                lines.append(f"| {label} | {made or 'labelled'} | {len(rows)} | {interval(values == 1, scores[rows, i])} |")
     with open(f"{o.out}/MODEL.md", "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     say("\n".join(lines[-12:]))
 
 
 # Pairs made true are compared with those made false in each way.
-FALSE_OF = {"sentence": ("swapped", "removed", "elsewhere"), "correct": ("other question",)}
+FALSE_OF = {"sentence": ("removed", "near", "swapped", "elsewhere"), "correct": ("other question",)}
 
 
 def fresh(seed):
