@@ -209,7 +209,7 @@ func encodeWindows(ctx context.Context, m Models, label string, queries, texts [
 	return best, windows, nil
 }
 
-// encoderWindows cuts texts into as few windows as hold encoderWords words each. A window begins with the sentence that
+// encoderWindows cuts texts into windows filled with up to encoderWords words each. A window begins with the sentence that
 // ended the one before, where there is room for both it and a new one. A sentence that is too long has one for itself.
 func encoderWindows(texts []string) []string {
 	p := newPassage(texts)

@@ -125,7 +125,7 @@ func TestEncoderWindows(t *testing.T) {
 }
 
 // TestEncoderCuts holds the windows to their promises on sentences of every length: nothing is left out, none is too
-// long but for a lone sentence, neighbours share a sentence where there is room, and no two of them would fit into one.
+// long but for a lone sentence, neighbours share one sentence at most, and none had room for the next sentence.
 func TestEncoderCuts(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

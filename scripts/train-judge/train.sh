@@ -34,7 +34,6 @@ archive=$home/downloads/$(printf '%s' "${package#@}" | tr '/@' '--').tgz
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tar -xzf "$archive" -C "$work"
-# PyTorch's threads that wait would take the processor from those of OpenBLAS, and memory that goes back to the kernel
-# after each step costs time to be had again: a fourth of a step, together.
-export OMP_WAIT_POLICY=PASSIVE MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 MALLOC_TOP_PAD_=268435456
+# PyTorch's threads that wait would take the processor from those of OpenBLAS: a fourth of a step and more.
+export OMP_WAIT_POLICY=PASSIVE
 "$python" "$here/train.py" --model "$work/package/model" --data "$root/../shared/data" "$@"
