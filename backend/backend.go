@@ -103,20 +103,57 @@ type Info struct {
 	Labels string `json:"labels,omitempty"`
 }
 
-// A Role says who speaks a message.
+// A Role is what a model is there for in a run. A run has at most one model in each.
 type Role string
 
-// The roles that chat templates know.
+// The roles that metrics ask.
 const (
-	System    Role = "system"
-	User      Role = "user"
-	Assistant Role = "assistant"
+	Judge    Role = "judge"    // generates, and scores continuations
+	Embedder Role = "embedder" // turns texts into vectors
+	Encoder  Role = "encoder"  // an encoder or discriminative model with a classification head: it judges pairs of texts
+)
+
+// Roles returns every role, in the order in which they are named.
+func Roles() []Role { return []Role{Judge, Embedder, Encoder} }
+
+// Title is what the role's model is called in a sentence: "embedding model".
+func (r Role) Title() string {
+	if r == Embedder {
+		return "embedding model"
+	}
+	return string(r)
+}
+
+// WithArticle is Title with its article: "an embedding model".
+func (r Role) WithArticle() string {
+	if title := r.Title(); strings.ContainsRune("aeiou", rune(title[0])) {
+		return "an " + title
+	}
+	return "a " + r.Title()
+}
+
+// Label is what the role's model goes by where there is little room: "embeddings".
+func (r Role) Label() string {
+	if r == Embedder {
+		return "embeddings"
+	}
+	return string(r)
+}
+
+// A Speaker says who speaks a message.
+type Speaker string
+
+// The speakers that chat templates know.
+const (
+	System    Speaker = "system"
+	User      Speaker = "user"
+	Assistant Speaker = "assistant"
 )
 
 // A Message is one turn of a conversation.
 type Message struct {
-	Role Role   `json:"role"`
-	Text string `json:"text"`
+	Role Speaker `json:"role"`
+	Text string  `json:"text"`
 }
 
 // Sampling says how tokens are chosen from the model's distribution.

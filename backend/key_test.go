@@ -213,7 +213,7 @@ func TestKeyBoundaries(t *testing.T) {
 		i := Info{Engine: word(), Digest: word(), Context: rng.IntN(2)}
 		req := &GenerateRequest{MaxTokens: rng.IntN(2), Schema: json.RawMessage(word())}
 		for range rng.IntN(3) {
-			req.Messages = append(req.Messages, Message{Role(word()), word()})
+			req.Messages = append(req.Messages, Message{Speaker(word()), word()})
 			req.Stop = append(req.Stop, word())
 		}
 		what := fmt.Sprintf("%#v %#v", i, *req)

@@ -55,7 +55,7 @@ func (o *oracle) score(t *testing.T, name string, s *Sample) (Score, error) {
 			return []float64{math.Log(o.chance(o.note(messages)))}
 		},
 	}
-	return ms[0].try(t.Context(), Models{Judge: fake}, s)
+	return ms[0].try(t.Context(), Models{Roles: Roles{backend.Judge: fake}}, s)
 }
 
 // roughly reports whether two numbers are the same up to rounding.

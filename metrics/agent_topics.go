@@ -13,17 +13,17 @@ import (
 func topicMetrics() []Metric {
 	metric := func(method, doc, formula string, count func(topicCounts) (float64, error)) Metric {
 		return Metric{
-			Name:     "topic_adherence/" + method,
-			Doc:      doc,
-			Source:   "after Ragas' TopicAdherence",
-			Formula:  formula,
-			Calls:    "1 reply for the topics, 2 choices for each",
-			Default:  method == "f1",
-			Min:      0,
-			Max:      1,
-			Needs:    Question | Answer | ReferenceTopics,
-			JudgeOps: backend.CanGenerate | backend.CanChoose,
-			Prompts:  []string{"topic_list", "topic_answered", "topic_allowed"},
+			Name:    "topic_adherence/" + method,
+			Doc:     doc,
+			Source:  "after Ragas' TopicAdherence",
+			Formula: formula,
+			Calls:   "1 reply for the topics, 2 choices for each",
+			Default: method == "f1",
+			Min:     0,
+			Max:     1,
+			Needs:   Question | Answer | ReferenceTopics,
+			Asks:    Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
+			Prompts: []string{"topic_list", "topic_answered", "topic_allowed"},
 			Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 				counts, findings, err := countTopics(ctx, m, s)
 				if err != nil {

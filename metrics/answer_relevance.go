@@ -13,19 +13,18 @@ import (
 // with the question that was asked.
 func answerRelevanceQuestions() Metric {
 	return Metric{
-		Name:     "answer_relevance/questions",
-		Doc:      "mean cosine between the question and three that the judge derives from the answer alone",
-		Source:   "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
-		Formula:  "mean cosine between the question and three questions that the judge derives from the answer",
-		Calls:    "3 replies, 4 texts to embed",
-		Default:  true,
-		Min:      -1,
-		Max:      1,
-		Needs:    Question | Answer,
-		JudgeOps: backend.CanGenerate,
-		EmbedOps: backend.CanEmbed,
-		Prompts:  []string{"answer_relevance_question"},
-		Score:    scoreAnswerRelevance,
+		Name:    "answer_relevance/questions",
+		Doc:     "mean cosine between the question and three that the judge derives from the answer alone",
+		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
+		Formula: "mean cosine between the question and three questions that the judge derives from the answer",
+		Calls:   "3 replies, 4 texts to embed",
+		Default: true,
+		Min:     -1,
+		Max:     1,
+		Needs:   Question | Answer,
+		Asks:    Asks{backend.Judge: backend.CanGenerate, backend.Embedder: backend.CanEmbed},
+		Prompts: []string{"answer_relevance_question"},
+		Score:   scoreAnswerRelevance,
 	}
 }
 

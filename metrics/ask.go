@@ -56,7 +56,7 @@ func ask[T any](ctx context.Context, m Models, q query, decode func(reply) (T, e
 	if err != nil {
 		return zero, fmt.Errorf("prompt %s: %v", p.Name, err)
 	}
-	info := m.Judge.Info()
+	info := m.Role(backend.Judge).Info()
 	var schema json.RawMessage
 	if p.JSON && info.Ops.Has(backend.CanConstrain) {
 		schema = q.schema
@@ -67,7 +67,7 @@ func ask[T any](ctx context.Context, m Models, q query, decode func(reply) (T, e
 			Schema:   schema,
 			Sampling: retrySampling(p.Sampling, try, m.Seed), Draw: q.first + try*max(q.step, 1), Once: schema == nil,
 		}
-		g, err := m.Judge.Generate(ctx, req)
+		g, err := m.Role(backend.Judge).Generate(ctx, req)
 		if err != nil {
 			return zero, fmt.Errorf("prompt %s: %w", p.Name, err)
 		}

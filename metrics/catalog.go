@@ -158,47 +158,44 @@ func letters(name string) []string {
 }
 
 // Check reports, before the first sample, why ms cannot run: a model that is missing or lacks an
-// ability, or a column that no sample fills. judge, embedder and encoder describe the models given, nil for none;
-// fields are those that the dataset fills in some row. The error says what to do, a line per metric.
-func Check(ms []Metric, judge, embedder, encoder *backend.Info, fields Field) error {
+// ability, or a column that no sample fills. Fields are those that the dataset fills in some row. The error says what
+// to do, a line per metric.
+func Check(ms []Metric, models Models, fields Field) error {
 	var errs []error
 	for _, m := range ms {
 		if missing := m.Needs &^ fields; missing != 0 {
 			errs = append(errs, fmt.Errorf("%s needs %v, which the dataset does not have: leave the metric out, or map a column to it", m.Name, missing))
 		}
-		if err := checkModel(m.Name, "a judge", m.JudgeOps, judge); err != nil {
-			errs = append(errs, err)
-		}
-		if err := checkModel(m.Name, "an embedding model", m.EmbedOps, embedder); err != nil {
-			errs = append(errs, err)
-		}
-		if err := checkEncoder(m, encoder); err != nil {
-			errs = append(errs, err)
+		for _, role := range backend.Roles() {
+			if err := checkModel(m, role, models.Role(role)); err != nil {
+				errs = append(errs, err)
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// checkEncoder is checkModel for the encoder, which must have the numbers that the metric reads.
-func checkEncoder(m Metric, encoder *backend.Info) error {
-	if err := checkModel(m.Name, "an encoder", m.EncoderOps, encoder); err != nil || m.EncoderOps == 0 {
-		return err
+// checkModel reports why m cannot ask b, nil for none, in a role.
+func checkModel(m Metric, role backend.Role, b backend.Backend) error {
+	want := m.Asks[role]
+	if want == 0 {
+		return nil
+	}
+	if b == nil {
+		return fmt.Errorf("%s needs a model that can %v: name %s", m.Name, want, role.WithArticle())
+	}
+	info := b.Info()
+	if !info.Ops.Has(want) {
+		return fmt.Errorf("%s needs %s that can %v, but %s on %s can only %v: name another",
+			m.Name, role.WithArticle(), want, info.Model, info.Engine, info.Ops)
+	}
+	if role != backend.Encoder {
+		return nil
 	}
 	for _, label := range m.Outputs {
-		if _, err := encoderOutput(*encoder, label); err != nil {
+		if _, err := encoderOutput(info, label); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
 	return nil
-}
-
-func checkModel(metric, kind string, want backend.Ops, info *backend.Info) error {
-	switch {
-	case want == 0 || info != nil && info.Ops.Has(want):
-		return nil
-	case info == nil:
-		return fmt.Errorf("%s needs a model that can %v: name %s", metric, want, kind)
-	}
-	return fmt.Errorf("%s needs %s that can %v, but %s on %s can only %v: name another",
-		metric, kind, want, info.Model, info.Engine, info.Ops)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/backendtest"
 )
 
 func TestAll(t *testing.T) {
@@ -96,16 +97,16 @@ func TestSelect(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	judge := &backend.Info{Engine: "e 1", Model: "j", Ops: backend.CanGenerate}
-	embedder := &backend.Info{Engine: "e 1", Model: "m", Ops: backend.CanEmbed}
+	judge := &backendtest.Fake{About: backend.Info{Engine: "e 1", Model: "j", Ops: backend.CanGenerate}}
+	embedder := &backendtest.Fake{About: backend.Info{Engine: "e 1", Model: "m", Ops: backend.CanEmbed}}
 	all := Question | Answer | Contexts
-	check := func(names string, judge, embedder *backend.Info, fields Field, want ...string) {
+	check := func(names string, roles Roles, fields Field, want ...string) {
 		t.Helper()
 		ms, err := Select(strings.Split(names, ","))
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Check(ms, judge, embedder, nil, fields)
+		err = Check(ms, Models{Roles: roles}, fields)
 		if want == nil && err != nil {
 			t.Errorf("Check(%s): %v", names, err)
 		}
@@ -115,10 +116,10 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
-	check("faithfulness,answer_relevance,context_relevance", judge, embedder, all)
-	check("faithfulness", judge, nil, all)
-	check("answer_relevance", judge, nil, Question|Answer, "needs a model that can embed", "name an embedding model")
-	check("faithfulness,context_relevance", nil, embedder, all, "faithfulness/claims needs a model that can generate", "context_relevance/sentences")
-	check("faithfulness", embedder, nil, all, "m on e 1 can only embed")
-	check("faithfulness", judge, nil, Question, "needs answer, contexts, which the dataset does not have")
+	check("faithfulness,answer_relevance,context_relevance", Roles{backend.Judge: judge, backend.Embedder: embedder}, all)
+	check("faithfulness", Roles{backend.Judge: judge}, all)
+	check("answer_relevance", Roles{backend.Judge: judge}, Question|Answer, "needs a model that can embed", "name an embedding model")
+	check("faithfulness,context_relevance", Roles{backend.Embedder: embedder}, all, "faithfulness/claims needs a model that can generate", "context_relevance/sentences")
+	check("faithfulness", Roles{backend.Judge: embedder}, all, "m on e 1 can only embed")
+	check("faithfulness", Roles{backend.Judge: judge}, Question, "needs answer, contexts, which the dataset does not have")
 }

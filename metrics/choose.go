@@ -21,11 +21,11 @@ func logProbs(ctx context.Context, m Models, prompt string, data any, continuati
 		return nil, fmt.Errorf("prompt %s: %v", p.Name, err)
 	}
 	req := &backend.ScoreRequest{Messages: messages, Continuations: continuations}
-	got, err := m.Judge.Score(ctx, req)
+	got, err := m.Role(backend.Judge).Score(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("prompt %s: %w", p.Name, err)
 	}
-	m.calls.add(backend.ScoreKey(m.Judge.Info(), req), got.PromptTokens, 0)
+	m.calls.add(backend.ScoreKey(m.Role(backend.Judge).Info(), req), got.PromptTokens, 0)
 	if len(got.LogProbs) != len(continuations) {
 		return nil, fmt.Errorf("prompt %s: %d lists of probabilities for %d continuations", p.Name, len(got.LogProbs), len(continuations))
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
 	"github.com/assay-eval/assay/backend/cache"
 )
@@ -241,7 +242,7 @@ func TestClaimMetricsShareCalls(t *testing.T) {
 	asked := 0
 	sample := harbour()
 	err = Run(t.Context(), func(yield func(*Sample, error) bool) { yield(&sample, nil) }, ms,
-		Models{Judge: judge, Embedder: judge}, Options{}, func(r Result) error {
+		Models{Roles: Roles{backend.Judge: judge, backend.Embedder: judge}}, Options{}, func(r Result) error {
 			if r.Score == nil {
 				t.Errorf("%s: %s", r.Metric, r.Error)
 			}

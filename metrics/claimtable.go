@@ -226,7 +226,7 @@ func (c claimCheck) metric(source string) Metric {
 	return Metric{
 		Name: c.name, Doc: c.doc, Source: source, Formula: c.formula, Calls: c.parts.calls(),
 		Min: 0, Max: 1, LowerIsBetter: c.lowerIsBetter,
-		Needs: c.parts.fields(), JudgeOps: backend.CanGenerate, Prompts: claimTablePrompts(),
+		Needs: c.parts.fields(), Asks: Asks{backend.Judge: backend.CanGenerate}, Prompts: claimTablePrompts(),
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			score := func(reference string) (Score, error) {
 				t, err := newClaimTable(ctx, m, s, reference, c.parts)

@@ -14,18 +14,18 @@ import (
 // contextRelevanceSentences is the paper's own method: the sentences of the contexts that help, counted.
 func contextRelevanceSentences() Metric {
 	return Metric{
-		Name:     "context_relevance/sentences",
-		Doc:      "share of the contexts' sentences that the judge copies as helping to answer the question",
-		Source:   "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
-		Formula:  "sentences that the judge copies / sentences of the contexts",
-		Calls:    "1 reply for each window of the contexts",
-		Default:  true,
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Contexts,
-		JudgeOps: backend.CanGenerate,
-		Prompts:  []string{"context_relevance_sentences"},
-		Score:    scoreContextRelevance,
+		Name:    "context_relevance/sentences",
+		Doc:     "share of the contexts' sentences that the judge copies as helping to answer the question",
+		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
+		Formula: "sentences that the judge copies / sentences of the contexts",
+		Calls:   "1 reply for each window of the contexts",
+		Default: true,
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Contexts,
+		Asks:    Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"context_relevance_sentences"},
+		Score:   scoreContextRelevance,
 	}
 }
 

@@ -30,7 +30,7 @@ func aspects() []Metric {
 		f.name, f.doc, f.show, f.hi = "answer_quality/"+name, doc, []string{"question", "answer"}, 1
 		m := questionMetric(f, question)
 		m.Source = "Ragas, AspectCritic; asked in our words, read as a probability"
-		m.JudgeOps = backend.CanChoose
+		m.Asks = Asks{backend.Judge: backend.CanChoose}
 		if m.Calls = "1 choice"; f.windows != "" {
 			m.Calls = "1 choice for each window of the answer"
 		}
@@ -63,7 +63,7 @@ func answerRubric(method string, show ...string) Metric {
 		m.Doc = "the level, 1 to 5, that the judge gives the answer in the light of the reference answer"
 	}
 	m.Source = "Ragas, RubricsScore, with levels of our own; read as an expectation"
-	m.JudgeOps = backend.CanChoose
+	m.Asks = Asks{backend.Judge: backend.CanChoose}
 	m.Calls = "1 choice"
 	return m
 }
@@ -72,15 +72,15 @@ func answerRubric(method string, show ...string) Metric {
 // the lowest level counts as 0 and the highest as 1.
 func rowRubric() Metric {
 	return Metric{
-		Name:     "answer_quality/row_rubric",
-		Doc:      "the level that the judge gives the answer by the row's own rubric, from the lowest, 0, to the highest, 1",
-		Source:   "Ragas, InstanceSpecificRubrics; read as an expectation",
-		Formula:  "(sum over the levels of level x its probability - lowest) / (highest - lowest)",
-		Calls:    "1 choice",
-		Max:      1,
-		Needs:    Question | Answer | Rubrics,
-		JudgeOps: backend.CanChoose,
-		Prompts:  []string{"criteria_rubric"},
+		Name:    "answer_quality/row_rubric",
+		Doc:     "the level that the judge gives the answer by the row's own rubric, from the lowest, 0, to the highest, 1",
+		Source:  "Ragas, InstanceSpecificRubrics; read as an expectation",
+		Formula: "(sum over the levels of level x its probability - lowest) / (highest - lowest)",
+		Calls:   "1 choice",
+		Max:     1,
+		Needs:   Question | Answer | Rubrics,
+		Asks:    Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"criteria_rubric"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			levels, err := rowLevels(s.Rubrics)
 			if err != nil {

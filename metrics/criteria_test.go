@@ -22,7 +22,7 @@ func scoreOne(t *testing.T, metric Metric, judge backend.Backend, sample Sample)
 	sample.ID = "one"
 	var got Result
 	err := Run(t.Context(), func(yield func(*Sample, error) bool) { yield(&sample, nil) }, []Metric{metric},
-		Models{Judge: judge, Embedder: judge}, Options{}, func(r Result) error { got = r; return nil })
+		Models{Roles: Roles{backend.Judge: judge, backend.Embedder: judge}}, Options{}, func(r Result) error { got = r; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +90,8 @@ func TestAspects(t *testing.T) {
 		if !strings.HasPrefix(shown, want) || !strings.HasSuffix(shown, "?\nYes or No?") {
 			t.Errorf("%s shows %q", name, shown)
 		}
-		if m.LowerIsBetter != slices.Contains([]string{"harmfulness", "maliciousness"}, name) || m.JudgeOps != backend.CanChoose {
-			t.Errorf("%s: lower is better: %v; it asks the judge to %v", name, m.LowerIsBetter, m.JudgeOps)
+		if m.LowerIsBetter != slices.Contains([]string{"harmfulness", "maliciousness"}, name) || m.Asks[backend.Judge] != backend.CanChoose {
+			t.Errorf("%s: lower is better: %v; it asks the judge to %v", name, m.LowerIsBetter, m.Asks[backend.Judge])
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestNumberChances(t *testing.T) {
 			return []float64{-100}
 		}}
 		data := criterionScore{[]shownText{{"Answer", "a"}}, "c", nil, 0, 10}
-		got, err := numberChances(t.Context(), Models{Judge: judge}, "criteria_score", data, scaleNumbers(0, 10))
+		got, err := numberChances(t.Context(), Models{Roles: Roles{backend.Judge: judge}}, "criteria_score", data, scaleNumbers(0, 10))
 		if err != nil || math.Abs(got[10]-want10) > 1e-9 || math.Abs(got[1]-want1) > 1e-9 || math.Abs(got[7]-(1-want10-want1)) > 1e-9 {
 			t.Errorf("chances %v, %v; want %v of 10 and %v of 1", got, err, want10, want1)
 		}
@@ -588,7 +588,7 @@ func FuzzLoadCriteria(f *testing.F) {
 			if m.Name == "" || m.Doc == "" || m.Formula == "" || m.Calls == "" || m.Score == nil || !(m.Min < m.Max) || strings.Contains(m.Doc, "\n") {
 				t.Errorf("%q gives %+v", text, m)
 			}
-			_, err := m.Score(t.Context(), Models{Judge: &backendtest.Fake{}}, &Sample{Question: "q", Answer: "a", Contexts: []string{"c"}, References: []string{"r"}})
+			_, err := m.Score(t.Context(), Models{Roles: Roles{backend.Judge: &backendtest.Fake{}}}, &Sample{Question: "q", Answer: "a", Contexts: []string{"c"}, References: []string{"r"}})
 			if err != nil && errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}

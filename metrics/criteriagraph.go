@@ -186,7 +186,7 @@ func graphMetric(f frame, g decisionGraph) Metric {
 	m := f.metric()
 	m.Formula = "the score at the end of the path of the likelier answers"
 	m.Calls = fmt.Sprintf("1 choice, or 1 reply where the judge cannot choose, for each question on the path, of %d", len(g.nodes))
-	m.JudgeOps = backend.CanGenerate
+	m.Asks = Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []string{"criteria_question"}
 	m.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
 		texts, err := shownTexts(s, f.show)

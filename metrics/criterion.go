@@ -192,7 +192,7 @@ func questionMetric(f frame, question string) Metric {
 	m := f.metric()
 	m.Formula = "probability that the judge replies yes to: " + inOneLine(question)
 	m.Calls = "1 choice; 1 reply where the judge cannot choose"
-	m.JudgeOps = backend.CanGenerate
+	m.Asks = Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []string{"criteria_question"}
 	m.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
 		return f.scoreTexts(s, func(texts []shownText) (Score, error) {
@@ -208,7 +208,7 @@ func questionMetric(f frame, question string) Metric {
 func askYes(ctx context.Context, m Models, texts []shownText, question string) (float64, Finding, error) {
 	f := Finding{Kind: "question", Text: question}
 	data := criterionQuestion{texts, question}
-	if m.Judge.Info().Ops.Has(backend.CanChoose) {
+	if m.Role(backend.Judge).Info().Ops.Has(backend.CanChoose) {
 		p, err := yes(ctx, m, "criteria_question", data)
 		said := p >= 0.5
 		f.Verdict, f.Value = &said, &p
@@ -237,7 +237,7 @@ func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest,
 	m := f.metric()
 	m.Formula = fmt.Sprintf("expectation of the judge's number from %d to %d, taken to the range, for: %s", lowest, highest, inOneLine(words))
 	m.Calls = "1 choice; 1 reply where the judge cannot choose"
-	m.JudgeOps = backend.CanGenerate
+	m.Asks = Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []string{"criteria_score"}
 	if judgeSteps {
 		m.Prompts = []string{"criteria_steps", "criteria_score"}
@@ -294,7 +294,7 @@ func rubricMetric(f frame, levels []rubricLevel) Metric {
 	m := f.metric()
 	m.Formula = "sum over the levels of level x its probability"
 	m.Calls = "1 choice; 1 reply where the judge cannot choose"
-	m.JudgeOps = backend.CanGenerate
+	m.Asks = Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []string{"criteria_rubric"}
 	m.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
 		return f.scoreTexts(s, func(texts []shownText) (Score, error) { return onRubric(ctx, m, texts, levels) })
@@ -314,7 +314,7 @@ func onRubric(ctx context.Context, m Models, texts []shownText, levels []rubricL
 // askNumber asks which of several numbers, which ascend, the judge would reply with. It returns the
 // expectation; of a judge that does not tell probabilities, the number in its reply.
 func askNumber(ctx context.Context, m Models, prompt string, data any, numbers []int) (float64, []Finding, error) {
-	ops := m.Judge.Info().Ops
+	ops := m.Role(backend.Judge).Info().Ops
 	if highest := numbers[len(numbers)-1]; ops.Has(backend.CanScore) || highest < 10 && ops.Has(backend.CanChoose) {
 		chances, err := numberChances(ctx, m, prompt, data, numbers)
 		if err != nil {

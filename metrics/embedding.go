@@ -91,17 +91,17 @@ func numberedSentences(list []string) numberedTexts {
 // answerSimilarityCosine is Ragas' semantic similarity.
 func answerSimilarityCosine() Metric {
 	return Metric{
-		Name:     "answer_similarity/cosine",
-		Doc:      "cosine between the answer's vector and the nearest reference's",
-		Source:   "Ragas SemanticSimilarity (there with one reference)",
-		Formula:  "maximum over references of cos(answer, reference)",
-		Calls:    "1 text to embed for the answer, 1 for each reference",
-		Default:  true,
-		Min:      -1,
-		Max:      1,
-		Needs:    Answer | References,
-		EmbedOps: backend.CanEmbed,
-		Score:    scoreReferenceCosine,
+		Name:    "answer_similarity/cosine",
+		Doc:     "cosine between the answer's vector and the nearest reference's",
+		Source:  "Ragas SemanticSimilarity (there with one reference)",
+		Formula: "maximum over references of cos(answer, reference)",
+		Calls:   "1 text to embed for the answer, 1 for each reference",
+		Default: true,
+		Min:     -1,
+		Max:     1,
+		Needs:   Answer | References,
+		Asks:    Asks{backend.Embedder: backend.CanEmbed},
+		Score:   scoreReferenceCosine,
 	}
 }
 
@@ -120,15 +120,15 @@ func scoreReferenceCosine(ctx context.Context, m Models, s *Sample) (Score, erro
 // answerRelevanceCosine compares the question with the answer itself: a paraphrase of the question would do best.
 func answerRelevanceCosine() Metric {
 	return Metric{
-		Name:     "answer_relevance/cosine",
-		Doc:      "cosine between the answer's vector and the question's",
-		Source:   "the embedding part of RAGAS' answer relevance (Es et al. 2023), without the questions",
-		Formula:  "cos(question, answer)",
-		Calls:    "2 texts to embed",
-		Min:      -1,
-		Max:      1,
-		Needs:    Question | Answer,
-		EmbedOps: backend.CanEmbed,
+		Name:    "answer_relevance/cosine",
+		Doc:     "cosine between the answer's vector and the question's",
+		Source:  "the embedding part of RAGAS' answer relevance (Es et al. 2023), without the questions",
+		Formula: "cos(question, answer)",
+		Calls:   "2 texts to embed",
+		Min:     -1,
+		Max:     1,
+		Needs:   Question | Answer,
+		Asks:    Asks{backend.Embedder: backend.CanEmbed},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			return nearestCosine(ctx, m, s.Answer, "question", saying([]string{s.Question}))
 		},
@@ -164,16 +164,16 @@ func inParts(what string, windows int) string {
 // contextRelevanceCosine rates each retrieved passage by itself.
 func contextRelevanceCosine() Metric {
 	return Metric{
-		Name:     "context_relevance/cosine",
-		Doc:      "mean cosine between the question and each context",
-		Source:   "unitxt context_relevance.sentence_bert, there the maximum over contexts",
-		Formula:  "mean over contexts of cos(question, context)",
-		Calls:    "1 text to embed for the question, 1 for each context",
-		Min:      -1,
-		Max:      1,
-		Needs:    Question | Contexts,
-		EmbedOps: backend.CanEmbed,
-		Score:    scoreContextCosine,
+		Name:    "context_relevance/cosine",
+		Doc:     "mean cosine between the question and each context",
+		Source:  "unitxt context_relevance.sentence_bert, there the maximum over contexts",
+		Formula: "mean over contexts of cos(question, context)",
+		Calls:   "1 text to embed for the question, 1 for each context",
+		Min:     -1,
+		Max:     1,
+		Needs:   Question | Contexts,
+		Asks:    Asks{backend.Embedder: backend.CanEmbed},
+		Score:   scoreContextCosine,
 	}
 }
 
@@ -220,16 +220,16 @@ func clipped(x, lo, hi float64) float64 { return min(hi, max(lo, x)) }
 // faithfulnessCosine looks for each of the answer's sentences in the contexts.
 func faithfulnessCosine() Metric {
 	return Metric{
-		Name:     "faithfulness/cosine",
-		Doc:      "mean over the answer's sentences of the cosine with the nearest sentence of the contexts",
-		Source:   "unitxt faithfulness.sentence_bert, there of whole texts, here of sentences",
-		Formula:  "mean over the answer's sentences of the maximum over the contexts' sentences of their cosine",
-		Calls:    "1 text to embed for each sentence of the answer and of the contexts",
-		Min:      -1,
-		Max:      1,
-		Needs:    Answer | Contexts,
-		EmbedOps: backend.CanEmbed,
-		Score:    scoreFaithfulnessCosine,
+		Name:    "faithfulness/cosine",
+		Doc:     "mean over the answer's sentences of the cosine with the nearest sentence of the contexts",
+		Source:  "unitxt faithfulness.sentence_bert, there of whole texts, here of sentences",
+		Formula: "mean over the answer's sentences of the maximum over the contexts' sentences of their cosine",
+		Calls:   "1 text to embed for each sentence of the answer and of the contexts",
+		Min:     -1,
+		Max:     1,
+		Needs:   Answer | Contexts,
+		Asks:    Asks{backend.Embedder: backend.CanEmbed},
+		Score:   scoreFaithfulnessCosine,
 	}
 }
 

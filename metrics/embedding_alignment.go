@@ -54,15 +54,15 @@ func alignTokens(a, b tokenText) (float64, []credit) {
 // faithfulnessAlignment aligns the answer with the contexts.
 func faithfulnessAlignment() Metric {
 	return Metric{
-		Name:     "faithfulness/alignment",
-		Doc:      "mean over the answer's distinct tokens of whether each stands in the contexts and how near the nearest one there is in meaning",
-		Source:   "Assay: the mean of K-precision (Adlakha et al. 2023) and BERTScore's precision (Zhang et al. 2020), over all contexts",
-		Formula:  "mean over the answer's distinct tokens of (1 if the token stands in a context, else 0; plus the maximum over all contexts' tokens of their cosine) / 2",
-		Calls:    "1 text to embed by tokens for the answer, 1 for each context",
-		Min:      -0.5,
-		Max:      1,
-		Needs:    Answer | Contexts,
-		EmbedOps: backend.CanEmbedTokens,
+		Name:    "faithfulness/alignment",
+		Doc:     "mean over the answer's distinct tokens of whether each stands in the contexts and how near the nearest one there is in meaning",
+		Source:  "Assay: the mean of K-precision (Adlakha et al. 2023) and BERTScore's precision (Zhang et al. 2020), over all contexts",
+		Formula: "mean over the answer's distinct tokens of (1 if the token stands in a context, else 0; plus the maximum over all contexts' tokens of their cosine) / 2",
+		Calls:   "1 text to embed by tokens for the answer, 1 for each context",
+		Min:     -0.5,
+		Max:     1,
+		Needs:   Answer | Contexts,
+		Asks:    Asks{backend.Embedder: backend.CanEmbedTokens},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			answer, contexts, err := answerAndContexts(ctx, m, s)
 			if err != nil {
@@ -90,15 +90,15 @@ func leastCredited(a, b tokenText, credits []credit, what string) []Finding {
 // answerCorrectnessAlignment aligns each reference with the answer: what should have been said with what was.
 func answerCorrectnessAlignment() Metric {
 	return Metric{
-		Name:     "answer_correctness/alignment",
-		Doc:      "mean over the reference's distinct tokens of whether each stands in the answer and how near the nearest one there is in meaning",
-		Source:   "Assay: the mean of token recall (unitxt) and BERTScore's recall (Zhang et al. 2020)",
-		Formula:  "maximum over references of the mean over the reference's distinct tokens of (1 if the token stands in the answer, else 0; plus the maximum over the answer's tokens of their cosine) / 2",
-		Calls:    "1 text to embed by tokens for the answer, 1 for each reference",
-		Min:      -0.5,
-		Max:      1,
-		Needs:    Answer | References,
-		EmbedOps: backend.CanEmbedTokens,
+		Name:    "answer_correctness/alignment",
+		Doc:     "mean over the reference's distinct tokens of whether each stands in the answer and how near the nearest one there is in meaning",
+		Source:  "Assay: the mean of token recall (unitxt) and BERTScore's recall (Zhang et al. 2020)",
+		Formula: "maximum over references of the mean over the reference's distinct tokens of (1 if the token stands in the answer, else 0; plus the maximum over the answer's tokens of their cosine) / 2",
+		Calls:   "1 text to embed by tokens for the answer, 1 for each reference",
+		Min:     -0.5,
+		Max:     1,
+		Needs:   Answer | References,
+		Asks:    Asks{backend.Embedder: backend.CanEmbedTokens},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			answer, references, err := answerAndReferences(ctx, m, s)
 			if err != nil {

@@ -26,7 +26,7 @@ func referencing(texts ...string) iter.Seq2[*Sample, error] {
 
 func counted(t *testing.T, embedder backend.Backend, texts ...string) *Frequencies {
 	t.Helper()
-	f, err := CountReferences(t.Context(), referencing(texts...), Models{Embedder: embedder}, Options{})
+	f, err := CountReferences(t.Context(), referencing(texts...), Models{Roles: Roles{backend.Embedder: embedder}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +83,12 @@ func TestCountReferences(t *testing.T) {
 	// A model that is away ends the count, and so does a dataset that cannot be read.
 	away := &backendtest.Fake{}
 	away.Close()
-	if f, err := CountReferences(t.Context(), referencing("a"), Models{Embedder: away}, Options{}); f != nil || !errors.Is(err, backend.ErrClosed) {
+	if f, err := CountReferences(t.Context(), referencing("a"), Models{Roles: Roles{backend.Embedder: away}}, Options{}); f != nil || !errors.Is(err, backend.ErrClosed) {
 		t.Errorf("a closed model: %v, %v", f, err)
 	}
 	torn := errors.New("torn")
 	samples := func(yield func(*Sample, error) bool) { yield(nil, torn) }
-	if f, err := CountReferences(t.Context(), samples, Models{Embedder: p}, Options{}); f != nil || !errors.Is(err, torn) {
+	if f, err := CountReferences(t.Context(), samples, Models{Roles: Roles{backend.Embedder: p}}, Options{}); f != nil || !errors.Is(err, torn) {
 		t.Errorf("a torn dataset: %v, %v", f, err)
 	}
 }
@@ -232,7 +232,7 @@ func TestRunWithoutFrequencies(t *testing.T) {
 		t.Fatal(err)
 	}
 	fake := &backendtest.Fake{}
-	err = Run(t.Context(), numbered(3), ms, Models{Embedder: fake}, Options{}, func(Result) error { return nil })
+	err = Run(t.Context(), numbered(3), ms, Models{Roles: Roles{backend.Embedder: fake}}, Options{}, func(Result) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "answer_similarity/moverscore needs the frequencies") || fake.Stats().Calls() > 0 {
 		t.Errorf("%v, after %d calls", err, fake.Stats().Calls())
 	}

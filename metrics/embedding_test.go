@@ -69,7 +69,7 @@ func weighed(t testing.TB, name string, embedder backend.Backend, f *Frequencies
 	}
 	var got Result
 	err := Run(t.Context(), func(yield func(*Sample, error) bool) { yield(&sample, nil) }, ms[i:i+1],
-		Models{Embedder: embedder, Frequencies: f}, Options{}, func(r Result) error { got = r; return nil })
+		Models{Roles: Roles{backend.Embedder: embedder}, Frequencies: f}, Options{}, func(r Result) error { got = r; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func TestEmbeddingLongTexts(t *testing.T) {
 			t.Errorf("%s: %v in windows, %v whole", m.Name, got.Score.Value, whole.Score.Value)
 		}
 	}
-	got, err := tokenTexts(t.Context(), Models{Embedder: small()}, saying([]string{"short", long}))
+	got, err := tokenTexts(t.Context(), Models{Roles: Roles{backend.Embedder: small()}}, saying([]string{"short", long}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +454,8 @@ func TestEmbeddingFaults(t *testing.T) {
 	if got := embedded(t, "answer_similarity/bertscore_f1", &faulty{spoil: none}, sample); got.Kind != NotApplicable {
 		t.Errorf("texts without tokens: %+v", got)
 	}
-	if err := Check(embeddingMetrics(), nil, &backend.Info{Ops: backend.CanEmbed, Model: "m", Engine: "e"}, nil, Question|Answer|Contexts|References); err == nil ||
+	plain := &backendtest.Fake{About: backend.Info{Ops: backend.CanEmbed, Model: "m", Engine: "e"}}
+	if err := Check(embeddingMetrics(), Models{Roles: Roles{backend.Embedder: plain}}, Question|Answer|Contexts|References); err == nil ||
 		!strings.Contains(err.Error(), "answer_similarity/bertscore_f1 needs an embedding model that can embed tokens") {
 		t.Errorf("Check: %v", err)
 	}

@@ -96,14 +96,14 @@ func joinedTokens(list []tokenText) tokenText {
 // embedTokensAll returns each text's tokens with their vectors, all of one size and scaled to length 1, and notes
 // the texts' keys.
 func embedTokensAll(ctx context.Context, m Models, texts []string) ([]backend.TokenVectors, error) {
-	all, err := m.Embedder.EmbedTokens(ctx, texts)
+	all, err := m.Role(backend.Embedder).EmbedTokens(ctx, texts)
 	if err != nil {
 		return nil, fmt.Errorf("embedding tokens: %w", err)
 	}
 	if len(all) != len(texts) {
 		return nil, fmt.Errorf("embedding tokens: %d answers for %d texts", len(all), len(texts))
 	}
-	info := m.Embedder.Info()
+	info := m.Role(backend.Embedder).Info()
 	size := 0
 	unit := make([]backend.TokenVectors, len(all))
 	for i, a := range all {
@@ -266,16 +266,16 @@ func bertscoreF1() bertscore {
 // metric is the method in which every token counts the same.
 func (b bertscore) metric() Metric {
 	return Metric{
-		Name:     "answer_similarity/bertscore_" + b.name,
-		Doc:      b.doc,
-		Source:   "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, without idf and rescaling",
-		Formula:  b.formula,
-		Calls:    "1 text to embed by tokens for the answer, 1 for each reference",
-		Min:      b.min,
-		Max:      1,
-		Needs:    Answer | References,
-		EmbedOps: backend.CanEmbedTokens,
-		Score:    func(ctx context.Context, m Models, s *Sample) (Score, error) { return b.score(ctx, m, s, nil) },
+		Name:    "answer_similarity/bertscore_" + b.name,
+		Doc:     b.doc,
+		Source:  "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, without idf and rescaling",
+		Formula: b.formula,
+		Calls:   "1 text to embed by tokens for the answer, 1 for each reference",
+		Min:     b.min,
+		Max:     1,
+		Needs:   Answer | References,
+		Asks:    Asks{backend.Embedder: backend.CanEmbedTokens},
+		Score:   func(ctx context.Context, m Models, s *Sample) (Score, error) { return b.score(ctx, m, s, nil) },
 	}
 }
 
@@ -333,15 +333,15 @@ func answerCorrectnessBertscore() Metric {
 // faithfulnessBertscore looks for each of the answer's tokens in all contexts together.
 func faithfulnessBertscore() Metric {
 	return Metric{
-		Name:     "faithfulness/bertscore_k_precision",
-		Doc:      "mean over the answer's tokens of the cosine with the nearest token of any context",
-		Source:   "unitxt faithfulness.bert_score_k_precision, there the maximum over single contexts",
-		Formula:  "mean over the answer's tokens of the maximum over all contexts' tokens of their cosine",
-		Calls:    "1 text to embed by tokens for the answer, 1 for each context",
-		Min:      -1,
-		Max:      1,
-		Needs:    Answer | Contexts,
-		EmbedOps: backend.CanEmbedTokens,
+		Name:    "faithfulness/bertscore_k_precision",
+		Doc:     "mean over the answer's tokens of the cosine with the nearest token of any context",
+		Source:  "unitxt faithfulness.bert_score_k_precision, there the maximum over single contexts",
+		Formula: "mean over the answer's tokens of the maximum over all contexts' tokens of their cosine",
+		Calls:   "1 text to embed by tokens for the answer, 1 for each context",
+		Min:     -1,
+		Max:     1,
+		Needs:   Answer | Contexts,
+		Asks:    Asks{backend.Embedder: backend.CanEmbedTokens},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			answer, contexts, err := answerAndContexts(ctx, m, s)
 			if err != nil {

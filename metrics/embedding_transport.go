@@ -31,16 +31,16 @@ func moverscore() Metric {
 // moverscoreUniform lets every token that holds a letter or digit weigh the same, whatever stands in other rows.
 func moverscoreUniform() Metric {
 	return Metric{
-		Name:     "answer_similarity/moverscore_uniform",
-		Doc:      "how little the answer's tokens must be moved to become the reference's",
-		Source:   "MoverScore (Zhao et al. 2019, arXiv 1909.02622), section 3, of single tokens, without idf",
-		Formula:  "maximum over references of 1 / (1 + W), W the least mean Euclidean distance between tokens over all ways to move one text's into the other's",
-		Calls:    "1 text to embed by tokens for the answer, 1 for each reference",
-		Min:      1.0 / 3,
-		Max:      1,
-		Needs:    Answer | References,
-		EmbedOps: backend.CanEmbedTokens,
-		Score:    func(ctx context.Context, m Models, s *Sample) (Score, error) { return scoreMover(ctx, m, s, nil) },
+		Name:    "answer_similarity/moverscore_uniform",
+		Doc:     "how little the answer's tokens must be moved to become the reference's",
+		Source:  "MoverScore (Zhao et al. 2019, arXiv 1909.02622), section 3, of single tokens, without idf",
+		Formula: "maximum over references of 1 / (1 + W), W the least mean Euclidean distance between tokens over all ways to move one text's into the other's",
+		Calls:   "1 text to embed by tokens for the answer, 1 for each reference",
+		Min:     1.0 / 3,
+		Max:     1,
+		Needs:   Answer | References,
+		Asks:    Asks{backend.Embedder: backend.CanEmbedTokens},
+		Score:   func(ctx context.Context, m Models, s *Sample) (Score, error) { return scoreMover(ctx, m, s, nil) },
 	}
 }
 

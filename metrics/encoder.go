@@ -57,7 +57,7 @@ func encoderMetrics() []Metric {
 	for i := range list {
 		list[i].Source = "cross-encoders (Nogueira and Cho 2019, arXiv 1901.04085) as judges (ARES, Saad-Falcon et al. 2024, arXiv 2311.09476)"
 		list[i].Max = 1
-		list[i].EncoderOps = backend.CanRerank
+		list[i].Asks = Asks{backend.Encoder: backend.CanRerank}
 	}
 	return list
 }
@@ -261,12 +261,12 @@ func shortSentences(text string) ([]string, error) {
 
 // encode returns how likely the encoder finds each pair, by the number with this label, and notes the keys.
 func encode(ctx context.Context, m Models, label string, pairs []backend.Pair) ([]float64, error) {
-	info := m.Encoder.Info()
+	info := m.Role(backend.Encoder).Info()
 	output, err := encoderOutput(info, label)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := m.Encoder.Rerank(ctx, pairs)
+	answer, err := m.Role(backend.Encoder).Rerank(ctx, pairs)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}

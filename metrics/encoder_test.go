@@ -24,12 +24,13 @@ func encoded(t *testing.T, method, labels string, outputs func(p backend.Pair) [
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(ms, nil, nil, &backend.Info{Engine: "e", Model: "m", Ops: backend.CanRerank, Labels: encoderLabels}, s.Fields()); err != nil {
+	whole := &backendtest.Fake{About: backend.Info{Engine: "e", Model: "m", Ops: backend.CanRerank, Labels: encoderLabels}}
+	if err := Check(ms, Models{Roles: Roles{backend.Encoder: whole}}, s.Fields()); err != nil {
 		t.Fatal(err)
 	}
 	var got Result
 	samples := func(yield func(*Sample, error) bool) { yield(&s, nil) }
-	err = Run(t.Context(), samples, ms, Models{Encoder: fake}, Options{}, func(r Result) error { got = r; return nil })
+	err = Run(t.Context(), samples, ms, Models{Roles: Roles{backend.Encoder: fake}}, Options{}, func(r Result) error { got = r; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,11 @@ func TestEncoderFaults(t *testing.T) {
 		if strings.HasPrefix(want, "needs") {
 			fields = Question
 		}
-		if err := Check(ms, nil, nil, info, fields); err == nil || !strings.Contains(err.Error(), want) {
+		var models Models
+		if info != nil {
+			models.Roles = Roles{backend.Encoder: &backendtest.Fake{About: *info}}
+		}
+		if err := Check(ms, models, fields); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Check: %v, want an error that says %q", err, want)
 		}
 	}

@@ -11,17 +11,17 @@ import (
 // exam asks which questions the answer would let its reader answer.
 func exam() Metric {
 	return Metric{
-		Name:     "completeness/exam",
-		Doc:      "share of the questions that the judge derives from the reference which the answer lets a reader answer",
-		Source:   "EXAM (Sander and Dietz 2021), with questions that the judge writes in place of a textbook's",
-		Formula:  "questions with P(yes) >= 1/2 / questions, by the reference with which that is highest",
-		Calls:    "1 reply and 1 choice for each question, for each reference",
-		Min:      0,
-		Max:      1,
-		Needs:    Answer | References,
-		JudgeOps: backend.CanGenerate | backend.CanChoose,
-		Prompts:  []string{"exam_questions", "exam_answerable_yes"},
-		Score:    scoreExam,
+		Name:    "completeness/exam",
+		Doc:     "share of the questions that the judge derives from the reference which the answer lets a reader answer",
+		Source:  "EXAM (Sander and Dietz 2021), with questions that the judge writes in place of a textbook's",
+		Formula: "questions with P(yes) >= 1/2 / questions, by the reference with which that is highest",
+		Calls:   "1 reply and 1 choice for each question, for each reference",
+		Min:     0,
+		Max:     1,
+		Needs:   Answer | References,
+		Asks:    Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
+		Prompts: []string{"exam_questions", "exam_answerable_yes"},
+		Score:   scoreExam,
 	}
 }
 

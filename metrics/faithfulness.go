@@ -15,18 +15,18 @@ import (
 // faithfulnessClaims is the paper's own method: the answer's statements, then a verdict on each.
 func faithfulnessClaims() Metric {
 	return Metric{
-		Name:     "faithfulness/claims",
-		Doc:      "share of the answer's statements that the contexts support",
-		Source:   "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
-		Formula:  "supported statements / statements",
-		Calls:    "1 reply for the statements, 1 for every 8 verdicts",
-		Default:  true,
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Answer | Contexts,
-		JudgeOps: backend.CanGenerate,
-		Prompts:  []string{"faithfulness_statements", "faithfulness_verdicts", "faithfulness_verdict"},
-		Score:    scoreFaithfulness,
+		Name:    "faithfulness/claims",
+		Doc:     "share of the answer's statements that the contexts support",
+		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
+		Formula: "supported statements / statements",
+		Calls:   "1 reply for the statements, 1 for every 8 verdicts",
+		Default: true,
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Answer | Contexts,
+		Asks:    Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"faithfulness_statements", "faithfulness_verdicts", "faithfulness_verdict"},
+		Score:   scoreFaithfulness,
 	}
 }
 

@@ -91,7 +91,7 @@ func (s *script) run(t *testing.T, name string, context int, sample Sample) Resu
 	fake := &backendtest.Fake{Reply: s.reply, About: backend.Info{Context: context, Ops: s.ops}}
 	var got Result
 	err = Run(t.Context(), func(yield func(*Sample, error) bool) { yield(&sample, nil) }, ms,
-		Models{Judge: fake, Embedder: fake}, Options{}, func(r Result) error { got = r; return nil })
+		Models{Roles: Roles{backend.Judge: fake, backend.Embedder: fake}}, Options{}, func(r Result) error { got = r; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestTextPromptHasNoSchema(t *testing.T) {
 		},
 	}
 	sample := ferry()
-	verdicts, err := judge(t.Context(), Models{Judge: fake, Prompts: own}, &sample, "text", []string{"a b c", "d e f"})
+	verdicts, err := judge(t.Context(), Models{Roles: Roles{backend.Judge: fake}, Prompts: own}, &sample, "text", []string{"a b c", "d e f"})
 	if err != nil || pattern(verdicts) != "yn" {
 		t.Errorf("%s, %v", pattern(verdicts), err)
 	}
@@ -396,7 +396,7 @@ func TestAnswerRelevanceWithBadVectors(t *testing.T) {
 	for _, vector := range [][]float32{nil, {0, 0}, {float32(math.NaN()), 1}} {
 		fake := &backendtest.Fake{Reply: func(context.Context, *backend.GenerateRequest) (string, error) { return "Why?", nil }}
 		sample := ferry()
-		_, err := scoreAnswerRelevance(t.Context(), Models{Judge: fake, Embedder: &vectors{fake, vector}}, &sample)
+		_, err := scoreAnswerRelevance(t.Context(), Models{Roles: Roles{backend.Judge: fake, backend.Embedder: &vectors{fake, vector}}}, &sample)
 		if err == nil || errors.Is(err, ErrBadReply) {
 			t.Errorf("vector %v: error %v", vector, err)
 		}

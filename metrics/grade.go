@@ -81,16 +81,16 @@ type gradeData struct {
 // judgeScore has the judge write a grade, as the RAGAS paper's baseline does.
 func judgeScore(a aspect) Metric {
 	return Metric{
-		Name:     a.dimension + "/judge_score",
-		Doc:      "the judge's grade from 0 to 10 for " + a.title() + ", as it writes it",
-		Source:   "the baseline GPT Score of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5",
-		Formula:  "grade / 10" + a.over(),
-		Calls:    "1 reply" + a.each(),
-		Min:      0,
-		Max:      1,
-		Needs:    a.shown,
-		JudgeOps: backend.CanGenerate,
-		Prompts:  []string{"judge_score"},
+		Name:    a.dimension + "/judge_score",
+		Doc:     "the judge's grade from 0 to 10 for " + a.title() + ", as it writes it",
+		Source:  "the baseline GPT Score of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5",
+		Formula: "grade / 10" + a.over(),
+		Calls:   "1 reply" + a.each(),
+		Min:     0,
+		Max:     1,
+		Needs:   a.shown,
+		Asks:    Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"judge_score"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			return a.grade(s, func(d gradeData) (float64, string, error) {
 				q := query{prompt: "judge_score", data: d, schema: gradeSchema()}
@@ -104,16 +104,16 @@ func judgeScore(a aspect) Metric {
 // scoreLogit reads the grade to expect from the probabilities of the five digits.
 func scoreLogit(a aspect) Metric {
 	return Metric{
-		Name:     a.dimension + "/score_logit",
-		Doc:      "the grade from 1 to 5 to expect for " + a.title() + ", by the probability of each digit",
-		Source:   "G-Eval (Liu et al. 2023, arXiv 2303.16634), section 2, its probabilities read instead of sampled",
-		Formula:  "(sum of grade x P(grade) - 1) / 4" + a.over(),
-		Calls:    "1 choice" + a.each(),
-		Min:      0,
-		Max:      1,
-		Needs:    a.shown,
-		JudgeOps: backend.CanChoose,
-		Prompts:  []string{"score_logit"},
+		Name:    a.dimension + "/score_logit",
+		Doc:     "the grade from 1 to 5 to expect for " + a.title() + ", by the probability of each digit",
+		Source:  "G-Eval (Liu et al. 2023, arXiv 2303.16634), section 2, its probabilities read instead of sampled",
+		Formula: "(sum of grade x P(grade) - 1) / 4" + a.over(),
+		Calls:   "1 choice" + a.each(),
+		Min:     0,
+		Max:     1,
+		Needs:   a.shown,
+		Asks:    Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"score_logit"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			return a.grade(s, func(d gradeData) (float64, string, error) { return expectedGrade(ctx, m, d) })
 		},

@@ -63,10 +63,8 @@ func (j *TrainedJudge) AsMetric() (Metric, error) {
 		if f.Name != names[i] {
 			return Metric{}, fmt.Errorf("its feature %q is no metric's whole name: %s", bounded(names[i]), f.Name)
 		}
-		m.JudgeOps |= f.JudgeOps
-		m.EmbedOps |= f.EmbedOps
+		m.Asks = m.Asks.With(f.Asks)
 		m.NeedsFrequencies = m.NeedsFrequencies || f.NeedsFrequencies
-		m.EncoderOps |= f.EncoderOps
 		m.Outputs = append(m.Outputs, f.Outputs...)
 		if !j.Features[i].Optional {
 			m.Needs |= f.Needs
@@ -145,20 +143,20 @@ func (f *JudgeFeature) place(v float64) string {
 }
 
 // CheckModels returns an error if the models or prompts are not those that the judge's features asked when it
-// was trained: their values mean something else then. The infos are nil for models that there are not.
-func (j *TrainedJudge) CheckModels(judge, embedder, encoder *backend.Info, prompts Prompts) error {
-	for _, c := range []struct {
-		role string
-		want *JudgeModel
-		have *backend.Info
-	}{{"judge", j.Judge, judge}, {"embedding model", j.Embedder, embedder}, {"encoder", j.Encoder, encoder}} {
-		if c.want != nil && c.have != nil && c.have.Digest != c.want.Digest {
+// was trained: their values mean something else then.
+func (j *TrainedJudge) CheckModels(models Models) error {
+	have := backend.Identities{}
+	for role, b := range models.Roles {
+		have[role] = b.Info().Identity()
+	}
+	for _, d := range j.Models().Differences(have) {
+		if d.In == backend.Weights {
 			return fmt.Errorf("%s was trained with the %s %s (%.19s), and %s (%.19s) is another: name that one, or train again",
-				j.Metric, c.role, c.want.Name, c.want.Digest, c.have.Model, c.have.Digest)
+				j.Metric, d.Role.Title(), d.A.Name, d.A.Digest, d.B.Name, d.B.Digest)
 		}
 	}
 	for _, p := range j.Prompts {
-		if now, ok := prompts.Lookup(p.Name); !ok || now.Digest != p.Digest {
+		if now, ok := models.Prompts.Lookup(p.Name); !ok || now.Digest != p.Digest {
 			return fmt.Errorf("%s was trained with another text of the prompt %s: train again, or leave that text as it was", j.Metric, p.Name)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/assay-eval/assay/backend"
 )
 
 // A TrainedJudge predicts people's labels from the values of other metrics. It is a small additive model
@@ -14,16 +16,14 @@ import (
 //
 // of which either part may be empty. What a metric adds to the log odds can thus be told for each sample.
 type TrainedJudge struct {
-	Format   int            `json:"format"` // [JudgeFormat]
-	Metric   string         `json:"metric"` // "faithfulness/judge"
-	Label    JudgeLabel     `json:"label"`
-	Judge    *JudgeModel    `json:"judge_model,omitempty"`     // that the features asked; nil if none did
-	Embedder *JudgeModel    `json:"embedding_model,omitempty"` // likewise
-	Encoder  *JudgeModel    `json:"encoder_model,omitempty"`   // likewise
-	Prompts  []JudgePrompt  `json:"prompts,omitempty"`         // that they asked with
-	Offset   float64        `json:"offset"`
-	Features []JudgeFeature `json:"features"`
-	Trees    []JudgeTree    `json:"trees,omitempty"`
+	Format      int              `json:"format"` // [JudgeFormat]
+	Metric      string           `json:"metric"` // "faithfulness/judge"
+	Label       JudgeLabel       `json:"label"`
+	JudgeModels                  // that the features asked
+	Prompts     []PromptIdentity `json:"prompts,omitempty"` // that they asked with
+	Offset      float64          `json:"offset"`
+	Features    []JudgeFeature   `json:"features"`
+	Trees       []JudgeTree      `json:"trees,omitempty"`
 }
 
 // JudgeFormat is the version of a judge's file that this package reads.
@@ -36,17 +36,15 @@ type JudgeLabel struct {
 	Max   float64 `json:"max"`   // the highest one; 0 and 1: what is predicted is a probability
 }
 
-// A JudgeModel identifies a model by its weights.
-type JudgeModel struct {
-	Name   string `json:"name"`
-	Digest string `json:"digest"`
+// JudgeModels are the models that the features of a judge asked, each by its name and weights; nil where none did.
+type JudgeModels struct {
+	Judge    *backend.Identity `json:"judge_model,omitempty"`
+	Embedder *backend.Identity `json:"embedding_model,omitempty"`
+	Encoder  *backend.Identity `json:"encoder_model,omitempty"`
 }
 
-// A JudgePrompt identifies a prompt by its text.
-type JudgePrompt struct {
-	Name   string `json:"name"`
-	Digest string `json:"digest"`
-}
+// Models returns the models by role.
+func (m JudgeModels) Models() backend.Identities { return backend.IdentityFields(m).Models() }
 
 // A JudgeFeature is a metric whose value is looked at, with what training saw of it. A value beyond those
 // seen counts as the nearest one seen.

@@ -38,7 +38,7 @@ func TestTrainedJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Min != 0 || m.Max != 1 || m.Needs != Answer || m.JudgeOps != 0 || m.EmbedOps != 0 {
+	if m.Min != 0 || m.Max != 1 || m.Needs != Answer || len(m.Asks) > 0 {
 		t.Errorf("%+v", m)
 	}
 	check := func(s Sample, odds float64, findings ...string) {
@@ -97,15 +97,15 @@ func TestTrainedJudgeFails(t *testing.T) {
 	j := handJudge()
 	j.Features[0].Metric = "answer_similarity/cosine"
 	m, err := j.AsMetric()
-	if err != nil || m.EmbedOps != backend.CanEmbed {
-		t.Fatal(m.EmbedOps, err)
+	if err != nil || m.Asks[backend.Embedder] != backend.CanEmbed {
+		t.Fatal(m.Asks, err)
 	}
 	s := Sample{ID: "s", Answer: "alpha beta", References: []string{"alpha"}}
 	run := func(b backend.Backend) Result {
 		t.Helper()
 		var got []Result
 		samples := func(yield func(*Sample, error) bool) { yield(&s, nil) }
-		err := Run(t.Context(), samples, []Metric{m}, Models{Embedder: b}, Options{}, func(r Result) error {
+		err := Run(t.Context(), samples, []Metric{m}, Models{Roles: Roles{backend.Embedder: b}}, Options{}, func(r Result) error {
 			got = append(got, r)
 			return nil
 		})
@@ -125,21 +125,24 @@ func TestTrainedJudgeFails(t *testing.T) {
 
 func TestTrainedJudgeChecksModels(t *testing.T) {
 	j := handJudge()
-	check := func(want string, judge, embedder *backend.Info) {
+	check := func(want string, judge, embedder backend.Backend) {
 		t.Helper()
-		switch err := j.CheckModels(judge, embedder, nil, Prompts{}); {
+		switch err := j.CheckModels(Models{Roles: Roles{backend.Judge: judge, backend.Embedder: embedder}}); {
 		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	small, large := &backend.Info{Model: "small", Digest: "sha256:1"}, &backend.Info{Model: "large", Digest: "sha256:2"}
+	model := func(name, digest string) backend.Backend {
+		return &backendtest.Fake{About: backend.Info{Model: name, Digest: digest}}
+	}
+	small, large := model("small", "sha256:1"), model("large", "sha256:2")
 	check("", large, small)
-	j.Embedder = &JudgeModel{Name: "small", Digest: "sha256:1"}
+	j.Embedder = &backend.Identity{Name: "small", Digest: "sha256:1"}
 	check("", large, small)
 	check("large", small, large)
-	j.Judge = &JudgeModel{Name: "small", Digest: "sha256:1"}
+	j.Judge = &backend.Identity{Name: "small", Digest: "sha256:1"}
 	check("with the judge small", large, small)
-	j.Prompts = []JudgePrompt{{Name: "faithfulness_verdict", Digest: "another"}}
+	j.Prompts = []PromptIdentity{{Name: "faithfulness_verdict", Digest: "another"}}
 	check("another text of the prompt faithfulness_verdict", small, small)
 	p, _ := Prompts{}.Lookup("faithfulness_verdict")
 	j.Prompts[0].Digest = p.Digest
@@ -152,32 +155,35 @@ func TestTrainedJudgeOfEncoder(t *testing.T) {
 	j.Features[0].Metric, j.Features[1].Metric = "answer_relevance/encoder", "answer_correctness/encoder"
 	j.Features[0].Optional = false
 	m, err := j.AsMetric()
-	if err != nil || m.EncoderOps != backend.CanRerank {
-		t.Fatal(m.EncoderOps, err)
+	if err != nil || m.Asks[backend.Encoder] != backend.CanRerank {
+		t.Fatal(m.Asks, err)
 	}
 	info := backend.Info{Engine: "e", Model: "small", Digest: "sha256:1", Ops: backend.CanRerank, Labels: encoderLabels}
 	fields := Question | Answer | References
-	if err := Check([]Metric{m}, nil, nil, &info, fields); err != nil {
+	with := func(info backend.Info) Models {
+		return Models{Roles: Roles{backend.Encoder: &backendtest.Fake{About: info}}}
+	}
+	if err := Check([]Metric{m}, with(info), fields); err != nil {
 		t.Error(err)
 	}
 	less := info
 	less.Labels = "answer_relevance"
-	for _, have := range []*backend.Info{nil, &less} {
-		if err := Check([]Metric{m}, nil, nil, have, fields); err == nil {
+	for _, have := range []Models{{}, with(less)} {
+		if err := Check([]Metric{m}, have, fields); err == nil {
 			t.Errorf("%+v is enough", have)
 		}
 	}
 	fake := &backendtest.Fake{About: info, Outputs: func(backend.Pair) []float32 { return make([]float32, 4) }}
-	score, err := m.try(t.Context(), Models{Encoder: fake}, &Sample{Question: "Why?", Answer: "So.", References: []string{"So."}})
+	score, err := m.try(t.Context(), Models{Roles: Roles{backend.Encoder: fake}}, &Sample{Question: "Why?", Answer: "So.", References: []string{"So."}})
 	if err != nil || len(score.Because) != 3 {
 		t.Errorf("%+v %v", score, err)
 	}
-	j.Encoder = &JudgeModel{Name: "small", Digest: "sha256:1"}
-	if err := j.CheckModels(nil, nil, &info, Prompts{}); err != nil {
+	j.Encoder = &backend.Identity{Name: "small", Digest: "sha256:1"}
+	if err := j.CheckModels(with(info)); err != nil {
 		t.Error(err)
 	}
 	info.Digest = "sha256:2"
-	if err := j.CheckModels(nil, nil, &info, Prompts{}); err == nil {
+	if err := j.CheckModels(with(info)); err == nil {
 		t.Error("another encoder will do")
 	}
 }

@@ -189,7 +189,7 @@ func TestLexicalMetrics(t *testing.T) {
 			t.Errorf("%s is there twice", m.Name)
 		}
 		names[m.Name] = true
-		if m.Calls != "none" || m.JudgeOps != 0 || m.EmbedOps != 0 || m.Min != 0 || m.Max != 1 || m.LowerIsBetter {
+		if m.Calls != "none" || m.Asks != nil || m.Min != 0 || m.Max != 1 || m.LowerIsBetter {
 			t.Errorf("%+v", m)
 		}
 		if m.Doc == "" || strings.HasSuffix(m.Doc, ".") || m.Formula == "" || m.Source == "" || m.Needs == 0 {

@@ -141,16 +141,16 @@ func likelihoodInWindows(ctx context.Context, m Models, prompt string, texts []s
 
 func answerPerplexity() Metric {
 	return Metric{
-		Name:     "answer_quality/perplexity",
-		Doc:      "geometric mean of the answer's token probabilities after the question: the reciprocal of its perplexity",
-		Source:   "perplexity (Jelinek et al. 1977), turned round so that it is bounded and higher is better",
-		Formula:  "exp(mean log p(token)) = 1 / perplexity",
-		Calls:    "1 text to weigh",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Answer,
-		JudgeOps: backend.CanScore,
-		Prompts:  []string{"likelihood_answer"},
+		Name:    "answer_quality/perplexity",
+		Doc:     "geometric mean of the answer's token probabilities after the question: the reciprocal of its perplexity",
+		Source:  "perplexity (Jelinek et al. 1977), turned round so that it is bounded and higher is better",
+		Formula: "exp(mean log p(token)) = 1 / perplexity",
+		Calls:   "1 text to weigh",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Answer,
+		Asks:    Asks{backend.Judge: backend.CanScore},
+		Prompts: []string{"likelihood_answer"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			l, err := likelihoodOf(ctx, m, "likelihood_answer", askedData{s.Question, s.History}, s.Answer)
 			if err != nil {
@@ -164,16 +164,16 @@ func answerPerplexity() Metric {
 // perplexityMetrics are unitxt's context relevance, over all contexts and over the first few.
 func perplexityMetrics() []Metric {
 	base := Metric{
-		Name:     "context_relevance/perplexity",
-		Doc:      "how probable the question is after a context: geometric mean of its token probabilities, the best context's",
-		Source:   "unitxt's perplexity for context relevance (IBM), with our prompt, and without the token that ends a text",
-		Formula:  "max over contexts of exp(mean log p(token of the question | context)) = 1 / perplexity",
-		Calls:    "1 text to weigh for each context",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Contexts,
-		JudgeOps: backend.CanScore,
-		Prompts:  []string{"likelihood_question"},
+		Name:    "context_relevance/perplexity",
+		Doc:     "how probable the question is after a context: geometric mean of its token probabilities, the best context's",
+		Source:  "unitxt's perplexity for context relevance (IBM), with our prompt, and without the token that ends a text",
+		Formula: "max over contexts of exp(mean log p(token of the question | context)) = 1 / perplexity",
+		Calls:   "1 text to weigh for each context",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Contexts,
+		Asks:    Asks{backend.Judge: backend.CanScore},
+		Prompts: []string{"likelihood_question"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			values, because, err := questionLikelihoods(ctx, m, s, len(s.Contexts))
 			if err != nil {
@@ -228,16 +228,16 @@ func questionLikelihoods(ctx context.Context, m Models, s *Sample, k int) (value
 
 func pTrue() Metric {
 	return Metric{
-		Name:     "answer_correctness/p_true",
-		Doc:      "probability with which the judge itself holds the answer to be true, without a reference",
-		Source:   "P(True) (Kadavath et al. 2022, arXiv 2207.05221), without further samples",
-		Formula:  "P(True) / (P(True) + P(False))",
-		Calls:    "1 choice",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Answer,
-		JudgeOps: backend.CanChoose,
-		Prompts:  []string{"p_true"},
+		Name:    "answer_correctness/p_true",
+		Doc:     "probability with which the judge itself holds the answer to be true, without a reference",
+		Source:  "P(True) (Kadavath et al. 2022, arXiv 2207.05221), without further samples",
+		Formula: "P(True) / (P(True) + P(False))",
+		Calls:   "1 choice",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Answer,
+		Asks:    Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"p_true"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			p, err := pollOnce(ctx, m, "p_true", exchangeData{s.Question, s.Answer, s.History})
 			if err != nil {
@@ -250,15 +250,15 @@ func pTrue() Metric {
 
 func answerReward() Metric {
 	return Metric{
-		Name:     "answer_quality/reward",
-		Doc:      "what a reward model gives the answer for the question",
-		Source:   "unitxt's answer reward (IBM)",
-		Formula:  "1 / (1 + exp(-reward))",
-		Calls:    "1 pair for the judge's classification head",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Answer,
-		JudgeOps: backend.CanRerank,
+		Name:    "answer_quality/reward",
+		Doc:     "what a reward model gives the answer for the question",
+		Source:  "unitxt's answer reward (IBM)",
+		Formula: "1 / (1 + exp(-reward))",
+		Calls:   "1 pair for the judge's classification head",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Answer,
+		Asks:    Asks{backend.Judge: backend.CanRerank},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			reward, err := headOf(ctx, m, backend.Pair{Query: s.Question, Text: s.Answer})
 			if err != nil {
@@ -273,11 +273,11 @@ func answerReward() Metric {
 
 // headOf returns the one number that the judge's classification head gives a pair.
 func headOf(ctx context.Context, m Models, p backend.Pair) (float64, error) {
-	lists, err := m.Judge.Rerank(ctx, []backend.Pair{p})
+	lists, err := m.Role(backend.Judge).Rerank(ctx, []backend.Pair{p})
 	if err != nil {
 		return 0, fmt.Errorf("reward: %w", err)
 	}
-	m.calls.add(backend.RerankKey(m.Judge.Info(), p), 0, 0)
+	m.calls.add(backend.RerankKey(m.Role(backend.Judge).Info(), p), 0, 0)
 	if len(lists) != 1 || len(lists[0]) != 1 {
 		return 0, fmt.Errorf("reward: the model's head gave %v, want one number: a classifier is no reward model", lists)
 	}
@@ -294,17 +294,17 @@ func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 // makes the answer. Unlike perplexity it favours no answer for common words alone.
 func rewardLikelihood() Metric {
 	return Metric{
-		Name:     "answer_quality/reward_likelihood",
-		Doc:      "how far the question makes the answer more probable: a stand-in for answer_quality/reward that needs no reward model, and is none",
-		Source:   "Assay; pointwise mutual information, per token, in place of unitxt's reward",
-		Formula:  "1 / (1 + exp(-d)), d = mean log p(token | question) - mean log p(token); 1/2: the question makes no difference",
-		Calls:    "2 texts to weigh",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Answer,
-		JudgeOps: backend.CanScore,
-		Prompts:  []string{"likelihood_answer", "likelihood_anything"},
-		Score:    scoreRewardLikelihood,
+		Name:    "answer_quality/reward_likelihood",
+		Doc:     "how far the question makes the answer more probable: a stand-in for answer_quality/reward that needs no reward model, and is none",
+		Source:  "Assay; pointwise mutual information, per token, in place of unitxt's reward",
+		Formula: "1 / (1 + exp(-d)), d = mean log p(token | question) - mean log p(token); 1/2: the question makes no difference",
+		Calls:   "2 texts to weigh",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Answer,
+		Asks:    Asks{backend.Judge: backend.CanScore},
+		Prompts: []string{"likelihood_answer", "likelihood_anything"},
+		Score:   scoreRewardLikelihood,
 	}
 }
 

@@ -31,16 +31,16 @@ func gptScoreMetrics() []Metric {
 	for _, g := range list {
 		a := aspect{shown: g.needs} // what grades are taken over, likelihoods are too
 		metrics = append(metrics, Metric{
-			Name:     g.name,
-			Doc:      "how probable the answer is where " + g.aspect + " is asked for: geometric mean of its token probabilities",
-			Source:   "GPTScore (Fu et al. 2023, arXiv 2302.04166), section 3, with equal weights",
-			Formula:  "exp(mean log p(token of the answer | instruction))" + a.over(),
-			Calls:    "1 text to weigh" + a.each(),
-			Min:      0,
-			Max:      1,
-			Needs:    g.needs,
-			JudgeOps: backend.CanScore,
-			Prompts:  []string{"gptscore"},
+			Name:    g.name,
+			Doc:     "how probable the answer is where " + g.aspect + " is asked for: geometric mean of its token probabilities",
+			Source:  "GPTScore (Fu et al. 2023, arXiv 2302.04166), section 3, with equal weights",
+			Formula: "exp(mean log p(token of the answer | instruction))" + a.over(),
+			Calls:   "1 text to weigh" + a.each(),
+			Min:     0,
+			Max:     1,
+			Needs:   g.needs,
+			Asks:    Asks{backend.Judge: backend.CanScore},
+			Prompts: []string{"gptscore"},
 			Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 				d := gptScoreData{Instruction: g.instruction, Question: s.Question, History: s.History}
 				switch {
@@ -86,7 +86,7 @@ func bartScoreMetrics() []Metric {
 		return Metric{
 			Name: name, Doc: doc, Formula: formula, Calls: calls,
 			Source: "BARTScore (Yuan et al. 2021, arXiv 2106.11520), section 3.2, with a prompt in place of BART's training and exp taken",
-			Min:    0, Max: 1, Needs: needs, JudgeOps: backend.CanScore, Prompts: []string{"bartscore"}, Score: score,
+			Min:    0, Max: 1, Needs: needs, Asks: Asks{backend.Judge: backend.CanScore}, Prompts: []string{"bartscore"}, Score: score,
 		}
 	}
 	return []Metric{

@@ -9,65 +9,65 @@ import (
 
 func contextRelevanceLogit() Metric {
 	return Metric{
-		Name:     "context_relevance/logit",
-		Doc:      "mean probability, over the contexts, that one helps to answer the question",
-		Source:   "Assay; ARES' label of context relevance (Saad-Falcon et al. 2023, arXiv 2311.09476), asked in one question",
-		Formula:  "sum of P(yes) over contexts / contexts; of several windows of a context, the highest",
-		Calls:    "1 choice for each context",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Contexts,
-		JudgeOps: backend.CanChoose,
-		Prompts:  []string{"context_relevance_yes"},
-		Score:    scoreContextRelevanceLogit,
+		Name:    "context_relevance/logit",
+		Doc:     "mean probability, over the contexts, that one helps to answer the question",
+		Source:  "Assay; ARES' label of context relevance (Saad-Falcon et al. 2023, arXiv 2311.09476), asked in one question",
+		Formula: "sum of P(yes) over contexts / contexts; of several windows of a context, the highest",
+		Calls:   "1 choice for each context",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Contexts,
+		Asks:    Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"context_relevance_yes"},
+		Score:   scoreContextRelevanceLogit,
 	}
 }
 
 func contextRelevanceSentencesLogit() Metric {
 	return Metric{
-		Name:     "context_relevance/sentences_logit",
-		Doc:      "mean probability, over the contexts' sentences, that one helps to answer the question",
-		Source:   "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, each sentence asked about instead of copied",
-		Formula:  "sum of P(yes) over sentences / sentences of the contexts",
-		Calls:    "1 choice for each sentence of the contexts",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Contexts,
-		JudgeOps: backend.CanChoose,
-		Prompts:  []string{"context_relevance_sentence_yes"},
-		Score:    scoreSentencesLogit,
+		Name:    "context_relevance/sentences_logit",
+		Doc:     "mean probability, over the contexts' sentences, that one helps to answer the question",
+		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, each sentence asked about instead of copied",
+		Formula: "sum of P(yes) over sentences / sentences of the contexts",
+		Calls:   "1 choice for each sentence of the contexts",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Contexts,
+		Asks:    Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"context_relevance_sentence_yes"},
+		Score:   scoreSentencesLogit,
 	}
 }
 
 func contextPrecisionLogit() Metric {
 	return Metric{
-		Name:     "context_precision/logit",
-		Doc:      "average precision to expect of the contexts' order, each useful for the answer with its probability",
-		Source:   "Ragas' context precision (Es et al. 2023), its verdicts read as probabilities",
-		Formula:  "expectation of mean precision@k over useful ranks k, where context k is useful with P(yes), independently",
-		Calls:    "1 choice for each context and reference, or for each context where there is no reference",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Contexts,
-		JudgeOps: backend.CanChoose,
-		Prompts:  []string{"context_precision_yes"},
-		Score:    scoreContextPrecisionLogit,
+		Name:    "context_precision/logit",
+		Doc:     "average precision to expect of the contexts' order, each useful for the answer with its probability",
+		Source:  "Ragas' context precision (Es et al. 2023), its verdicts read as probabilities",
+		Formula: "expectation of mean precision@k over useful ranks k, where context k is useful with P(yes), independently",
+		Calls:   "1 choice for each context and reference, or for each context where there is no reference",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Contexts,
+		Asks:    Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"context_precision_yes"},
+		Score:   scoreContextPrecisionLogit,
 	}
 }
 
 func contextRecallLogit() Metric {
 	return Metric{
-		Name:     "context_recall/logit",
-		Doc:      "mean probability, over the reference's sentences, that the contexts support one",
-		Source:   "Ragas' context recall (Es et al. 2023), its verdicts read as probabilities",
-		Formula:  "sum of P(yes) over sentences / sentences of the reference with which that is highest",
-		Calls:    "1 choice for each sentence of the references",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Contexts | References,
-		JudgeOps: backend.CanChoose,
-		Prompts:  []string{"faithfulness_answer_yes"},
-		Score:    scoreContextRecallLogit,
+		Name:    "context_recall/logit",
+		Doc:     "mean probability, over the reference's sentences, that the contexts support one",
+		Source:  "Ragas' context recall (Es et al. 2023), its verdicts read as probabilities",
+		Formula: "sum of P(yes) over sentences / sentences of the reference with which that is highest",
+		Calls:   "1 choice for each sentence of the references",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Contexts | References,
+		Asks:    Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"faithfulness_answer_yes"},
+		Score:   scoreContextRecallLogit,
 	}
 }
 

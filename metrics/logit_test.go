@@ -38,7 +38,7 @@ func scored(t *testing.T, name string, judge *backendtest.Fake, s Sample) Result
 	s.ID = "one"
 	var m Models
 	if judge != nil {
-		m.Judge, m.Embedder = judge, judge
+		m.Roles = Roles{backend.Judge: judge, backend.Embedder: judge}
 	}
 	var got Result
 	err := Run(t.Context(), func(yield func(*Sample, error) bool) { yield(&s, nil) }, All()[i:i+1],
@@ -284,7 +284,7 @@ func TestLogitInAnotherLanguage(t *testing.T) {
 		return []float64{math.Log(map[string]float64{"Ja": 0.6, "Nein": 0.2}[continuation])}
 	}}
 	sample := ferry()
-	got, err := scoreAnswerRelevanceLogit(t.Context(), Models{Judge: judge, Prompts: own}, &sample)
+	got, err := scoreAnswerRelevanceLogit(t.Context(), Models{Roles: Roles{backend.Judge: judge}, Prompts: own}, &sample)
 	if err != nil || math.Abs(got.Value-0.75) > 1e-12 {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -347,7 +347,7 @@ func TestPollKeepsWindowsTogether(t *testing.T) {
 		order = append(order, text)
 		return nil
 	}
-	p, err := pollInWindows(t.Context(), Models{Judge: judge}, "faithfulness_claim_yes", manySentences("So."), 3,
+	p, err := pollInWindows(t.Context(), Models{Roles: Roles{backend.Judge: judge}}, "faithfulness_claim_yes", manySentences("So."), 3,
 		func(text string, i int) any { return verdictData{Context: text, Statement: "It is so."} })
 	if err != nil || len(p.yes) != 3 || len(p.yes[0]) < 2 {
 		t.Fatalf("%+v, %v", p, err)
@@ -355,7 +355,7 @@ func TestPollKeepsWindowsTogether(t *testing.T) {
 	if distinct := len(slices.Compact(slices.Clone(order))); len(order) != 3*len(p.yes[0]) || distinct != len(p.yes[0]) {
 		t.Errorf("%d questions, %d changes of the text, %d windows", len(order), distinct, len(p.yes[0]))
 	}
-	if _, err := pollInWindows(t.Context(), Models{Judge: judge}, "faithfulness_claim_yes", []string{" "}, 1, nil); err == nil {
+	if _, err := pollInWindows(t.Context(), Models{Roles: Roles{backend.Judge: judge}}, "faithfulness_claim_yes", []string{" "}, 1, nil); err == nil {
 		t.Error("a question about nothing is answered")
 	}
 }

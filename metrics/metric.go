@@ -3,8 +3,6 @@ package metrics
 import (
 	"context"
 	"errors"
-
-	"github.com/assay-eval/assay/backend"
 )
 
 // A Metric scores one sample. It is a value: a name, a description of what it needs, and a function.
@@ -23,16 +21,14 @@ type Metric struct {
 	Min, Max      float64 // the range of a Score's Value, both ends possible
 	LowerIsBetter bool
 
-	Needs    Field       // the columns that a sample must fill
-	JudgeOps backend.Ops // what it asks of the judge; 0: it asks nothing
-	EmbedOps backend.Ops // what it asks of the embedding model; 0: it asks nothing
+	Needs Field // the columns that a sample must fill
+	Asks  Asks  // what it asks of which models; empty: it asks none
 
 	// NeedsFrequencies says that it weighs tokens by [Models.Frequencies], so that its values depend on the
 	// references of all rows.
 	NeedsFrequencies bool
 
-	EncoderOps backend.Ops // what it asks of the encoder; 0: it asks nothing
-	Outputs    []string    // the labels of the encoder's numbers that it reads
+	Outputs []string // the labels of the encoder's numbers that it reads
 
 	Prompts []string // the prompts it uses, by name: see [Prompts]
 

@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"sync"
 
@@ -12,16 +13,55 @@ import (
 // Models is what a metric may ask. [Run] gives each Score call its own, which notes the keys of the
 // answers used.
 type Models struct {
-	Judge    backend.Backend // generates and scores; nil if no metric needs one
-	Embedder backend.Backend // embeds; nil if no metric needs one
-	Encoder  backend.Backend // judges pairs of texts; nil if no metric needs one
-	Prompts  Prompts         // the texts to ask with
-	Seed     uint64          // of everything that is drawn at random, beside each prompt's own
+	Roles   Roles   // those that some metric asks
+	Prompts Prompts // the texts to ask with
+	Seed    uint64  // of everything that is drawn at random, beside each prompt's own
 
 	// Frequencies are those of the dataset that is scored, from [CountReferences]; nil if no metric needs them.
 	Frequencies *Frequencies
 
 	calls *calls
+}
+
+// Roles are the models there are, each by what it is there for.
+type Roles map[backend.Role]backend.Backend
+
+// Role returns the model that has a role; nil if there is none.
+func (m Models) Role(role backend.Role) backend.Backend { return m.Roles[role] }
+
+// Asks says what is asked of the model in each role.
+type Asks map[backend.Role]backend.Ops
+
+// With returns what a and b ask together.
+func (a Asks) With(b Asks) Asks {
+	all := maps.Clone(a)
+	if all == nil {
+		all = make(Asks)
+	}
+	for role, ops := range b {
+		all[role] |= ops
+	}
+	return all
+}
+
+// AsksOf returns what all of ms ask.
+func AsksOf(ms []Metric) Asks {
+	var all Asks
+	for _, m := range ms {
+		all = all.With(m.Asks)
+	}
+	return all
+}
+
+// Of returns those of models that are asked for something.
+func (a Asks) Of(models backend.Identities) backend.Identities {
+	asked := backend.Identities{}
+	for role, id := range models {
+		if a[role] != 0 {
+			asked[role] = id
+		}
+	}
+	return asked
 }
 
 // calls notes the keys of the answers that one Score call used, in the order they came, and what they
@@ -58,14 +98,14 @@ func (c *calls) fill(r *Result) {
 // embedAll returns one vector per text and notes their keys. The vectors are finite and not zero, and all
 // of one length.
 func embedAll(ctx context.Context, m Models, texts []string) ([][]float32, error) {
-	vectors, err := m.Embedder.Embed(ctx, texts)
+	vectors, err := m.Role(backend.Embedder).Embed(ctx, texts)
 	if err != nil {
 		return nil, fmt.Errorf("embedding: %w", err)
 	}
 	if len(vectors) != len(texts) {
 		return nil, fmt.Errorf("embedding: %d vectors for %d texts", len(vectors), len(texts))
 	}
-	info := m.Embedder.Info()
+	info := m.Role(backend.Embedder).Info()
 	for i, v := range vectors {
 		m.calls.add(backend.EmbedKey(info, texts[i]), 0, 0)
 		if n := length(v); len(v) != len(vectors[0]) || !(n > 0) || math.IsInf(n, 0) {

@@ -51,9 +51,19 @@ type Prompt struct {
 }
 
 type promptMessage struct {
-	role backend.Role
+	role backend.Speaker
 	body *template.Template
 }
+
+// A PromptIdentity says which text was asked with: what a manifest, a trained judge or a calibration records of it.
+type PromptIdentity struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest"`
+}
+
+// Identity is that of p.
+func (p *Prompt) Identity() PromptIdentity { return PromptIdentity{p.Name, p.Version, p.Digest} }
 
 // Render returns the messages with data filled in, for users of [ParsePrompt].
 func (p *Prompt) Render(data any) ([]backend.Message, error) { return p.render(data) }

@@ -153,7 +153,7 @@ func phrases(value string) (first string, list []string, err error) {
 
 // message reads one message: lines are its own, the first one "--- role", at line number start.
 func (p *Prompt) message(file string, start int, lines []string) error {
-	role := backend.Role(strings.TrimSpace(strings.TrimPrefix(lines[0], "--- ")))
+	role := backend.Speaker(strings.TrimSpace(strings.TrimPrefix(lines[0], "--- ")))
 	switch {
 	case role != backend.System && role != backend.User && role != backend.Assistant:
 		return fmt.Errorf("%s:%d: unknown role %q: want system, user or assistant", file, start, role)

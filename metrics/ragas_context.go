@@ -41,13 +41,13 @@ func contextPrecisionAnswer() Metric {
 
 func contextPrecision(method, target string) Metric {
 	return Metric{
-		Name:     "context_precision/" + method,
-		Doc:      "average precision of the ranked contexts, each judged for its use in arriving at " + target,
-		Formula:  "sum over the ranks k of useful contexts of (useful contexts among the first k / k) / useful contexts; 0 without any",
-		Min:      0,
-		Max:      1,
-		JudgeOps: backend.CanGenerate,
-		Prompts:  []string{"context_usefulness"},
+		Name:    "context_precision/" + method,
+		Doc:     "average precision of the ranked contexts, each judged for its use in arriving at " + target,
+		Formula: "sum over the ranks k of useful contexts of (useful contexts among the first k / k) / useful contexts; 0 without any",
+		Min:     0,
+		Max:     1,
+		Asks:    Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"context_usefulness"},
 	}
 }
 
@@ -116,17 +116,17 @@ func usefulness(ctx context.Context, m Models, s *Sample, answer, text string) (
 // statements that come back.
 func contextRecallClaims() Metric {
 	return Metric{
-		Name:     "context_recall/claims",
-		Doc:      "share of the reference's statements that the contexts support",
-		Source:   "Ragas 0.4, context recall",
-		Formula:  "statements of the reference that the contexts support / statements of the reference",
-		Calls:    "1 reply for each reference's statements, 1 for every 8 verdicts by the contexts",
-		Default:  true,
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Contexts | References,
-		JudgeOps: backend.CanGenerate,
-		Prompts:  claimTablePrompts(),
+		Name:    "context_recall/claims",
+		Doc:     "share of the reference's statements that the contexts support",
+		Source:  "Ragas 0.4, context recall",
+		Formula: "statements of the reference that the contexts support / statements of the reference",
+		Calls:   "1 reply for each reference's statements, 1 for every 8 verdicts by the contexts",
+		Default: true,
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Contexts | References,
+		Asks:    Asks{backend.Judge: backend.CanGenerate},
+		Prompts: claimTablePrompts(),
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			return byReference(s, false, func(reference string) (Score, error) {
 				return scoreContextRecall(ctx, m, s, reference)
@@ -163,16 +163,16 @@ func scoreContextRecall(ctx context.Context, m Models, s *Sample, reference stri
 // "Eiffel tower" is not "Eiffel Tower". A reference that names nothing is not applicable, where Ragas gives 0.
 func contextRecallEntities() Metric {
 	return Metric{
-		Name:     "context_recall/entities",
-		Doc:      "share of the entities named in the reference that the contexts name too",
-		Source:   "Ragas 0.4, context entities recall",
-		Formula:  "entities of both the reference and the contexts / entities of the reference, compared in normal form",
-		Calls:    "1 reply for each reference, 1 for each window of the contexts",
-		Min:      0,
-		Max:      1,
-		Needs:    Contexts | References,
-		JudgeOps: backend.CanGenerate,
-		Prompts:  []string{"context_entities"},
+		Name:    "context_recall/entities",
+		Doc:     "share of the entities named in the reference that the contexts name too",
+		Source:  "Ragas 0.4, context entities recall",
+		Formula: "entities of both the reference and the contexts / entities of the reference, compared in normal form",
+		Calls:   "1 reply for each reference, 1 for each window of the contexts",
+		Min:     0,
+		Max:     1,
+		Needs:   Contexts | References,
+		Asks:    Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"context_entities"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			return byReference(s, false, func(reference string) (Score, error) {
 				return scoreEntityRecall(ctx, m, s, reference)

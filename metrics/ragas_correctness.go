@@ -107,17 +107,16 @@ const (
 // not applicable: Ragas gives F = 1 in both cases.
 func answerCorrectnessRagas() Metric {
 	return Metric{
-		Name:     "answer_correctness/ragas",
-		Doc:      "three quarters F1 of statements between answer and reference, one quarter cosine of their embeddings",
-		Source:   "Ragas 0.4, answer correctness",
-		Formula:  "0.75 × 2 TP / (2 TP + FP + FN) + 0.25 × cosine: TP and FP the answer's statements that the reference does and does not support, FN the reference's that the answer does not",
-		Calls:    (answerByReference | referenceByAnswer).calls() + "; 2 texts to embed for each reference",
-		Min:      -similarityWeight, // a cosine may be negative
-		Max:      1,
-		Needs:    Question | Answer | References,
-		JudgeOps: backend.CanGenerate,
-		EmbedOps: backend.CanEmbed,
-		Prompts:  claimTablePrompts(),
+		Name:    "answer_correctness/ragas",
+		Doc:     "three quarters F1 of statements between answer and reference, one quarter cosine of their embeddings",
+		Source:  "Ragas 0.4, answer correctness",
+		Formula: "0.75 × 2 TP / (2 TP + FP + FN) + 0.25 × cosine: TP and FP the answer's statements that the reference does and does not support, FN the reference's that the answer does not",
+		Calls:   (answerByReference | referenceByAnswer).calls() + "; 2 texts to embed for each reference",
+		Min:     -similarityWeight, // a cosine may be negative
+		Max:     1,
+		Needs:   Question | Answer | References,
+		Asks:    Asks{backend.Judge: backend.CanGenerate, backend.Embedder: backend.CanEmbed},
+		Prompts: claimTablePrompts(),
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			return byReference(s, false, func(reference string) (Score, error) {
 				return scoreRagasCorrectness(ctx, m, s, reference)

@@ -23,16 +23,16 @@ import (
 // that says more than the reference loses as one that says less.
 func answerCorrectnessAccuracy() Metric {
 	return Metric{
-		Name:     "answer_correctness/accuracy",
-		Doc:      "mean of two ratings of how far answer and reference agree, the second with their roles swapped",
-		Source:   "Ragas 0.4, answer accuracy (NVIDIA)",
-		Formula:  "(r1 / 4 + r2 / 4) / 2, where r1 rates the answer by the reference and r2 the reference by the answer, each 0, 2 or 4",
-		Calls:    "2 replies for each reference",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Answer | References,
-		JudgeOps: backend.CanGenerate,
-		Prompts:  []string{"answer_accuracy_first", "answer_accuracy_second"},
+		Name:    "answer_correctness/accuracy",
+		Doc:     "mean of two ratings of how far answer and reference agree, the second with their roles swapped",
+		Source:  "Ragas 0.4, answer accuracy (NVIDIA)",
+		Formula: "(r1 / 4 + r2 / 4) / 2, where r1 rates the answer by the reference and r2 the reference by the answer, each 0, 2 or 4",
+		Calls:   "2 replies for each reference",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Answer | References,
+		Asks:    Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"answer_accuracy_first", "answer_accuracy_second"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			return byReference(s, false, func(reference string) (Score, error) {
 				return twoRatings(
@@ -60,16 +60,16 @@ type accuracyData struct {
 // the judges say so.
 func contextRelevanceDual() Metric {
 	return Metric{
-		Name:     "context_relevance/dual",
-		Doc:      "mean of two ratings of how much the contexts help to answer the question",
-		Source:   "Ragas 0.4, context relevance (NVIDIA)",
-		Formula:  "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are two judges' ratings: 0 nothing helps, 1 a part is there, 2 all is there",
-		Calls:    "2 replies for each window of the contexts",
-		Min:      0,
-		Max:      1,
-		Needs:    Question | Contexts,
-		JudgeOps: backend.CanGenerate,
-		Prompts:  []string{"context_relevance_first", "context_relevance_second"},
+		Name:    "context_relevance/dual",
+		Doc:     "mean of two ratings of how much the contexts help to answer the question",
+		Source:  "Ragas 0.4, context relevance (NVIDIA)",
+		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are two judges' ratings: 0 nothing helps, 1 a part is there, 2 all is there",
+		Calls:   "2 replies for each window of the contexts",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Contexts,
+		Asks:    Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"context_relevance_first", "context_relevance_second"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			data := func(text string) any { return relevanceData{s.Question, text, s.History} }
 			return twoRatings(
@@ -89,16 +89,16 @@ type relevanceData struct {
 // several windows counts for each judge: an answer whose parts stand far apart may be rated too low then.
 func faithfulnessDual() Metric {
 	return Metric{
-		Name:     "faithfulness/dual",
-		Doc:      "mean of two ratings of how far the contexts support the answer",
-		Source:   "Ragas 0.4, response groundedness (NVIDIA)",
-		Formula:  "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are two judges' ratings: 0 not supported, 1 in part, 2 fully",
-		Calls:    "2 replies for each window of the contexts",
-		Min:      0,
-		Max:      1,
-		Needs:    Answer | Contexts,
-		JudgeOps: backend.CanGenerate,
-		Prompts:  []string{"groundedness_first", "groundedness_second"},
+		Name:    "faithfulness/dual",
+		Doc:     "mean of two ratings of how far the contexts support the answer",
+		Source:  "Ragas 0.4, response groundedness (NVIDIA)",
+		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are two judges' ratings: 0 not supported, 1 in part, 2 fully",
+		Calls:   "2 replies for each window of the contexts",
+		Min:     0,
+		Max:     1,
+		Needs:   Answer | Contexts,
+		Asks:    Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"groundedness_first", "groundedness_second"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			data := func(text string) any { return groundednessData{s.Question, s.Answer, text, s.History} }
 			return twoRatings(

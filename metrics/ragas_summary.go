@@ -17,18 +17,18 @@ import (
 // Every question that was asked counts. Ragas divides by the answers that came back, whatever their number.
 func summaryScore() Metric {
 	return Metric{
-		Name:     "summary/score",
-		Doc:      "share of questions on the text's key phrases that the summary answers, and its brevity, half and half",
-		Source:   "Ragas 0.4, summarization score",
-		Formula:  "(questions that the summary answers with yes / questions) / 2 + (1 - characters of the summary / characters of the text) / 2, the second term 0 for a summary longer than the text",
-		Calls:    "2 replies for each window of the text, 1 for every 8 questions",
-		Default:  true,
-		Min:      0,
-		Max:      1,
-		Needs:    Answer, // and ReferenceContexts or Contexts
-		JudgeOps: backend.CanGenerate,
-		Prompts:  []string{"summary_phrases", "summary_questions", "summary_verdicts", "summary_verdict"},
-		Score:    scoreSummary,
+		Name:    "summary/score",
+		Doc:     "share of questions on the text's key phrases that the summary answers, and its brevity, half and half",
+		Source:  "Ragas 0.4, summarization score",
+		Formula: "(questions that the summary answers with yes / questions) / 2 + (1 - characters of the summary / characters of the text) / 2, the second term 0 for a summary longer than the text",
+		Calls:   "2 replies for each window of the text, 1 for every 8 questions",
+		Default: true,
+		Min:     0,
+		Max:     1,
+		Needs:   Answer, // and ReferenceContexts or Contexts
+		Asks:    Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"summary_phrases", "summary_questions", "summary_verdicts", "summary_verdict"},
+		Score:   scoreSummary,
 	}
 }
 

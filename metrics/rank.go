@@ -17,16 +17,16 @@ func rankMetric(a aspect) Metric {
 		each, mean = " and window of the contexts", "; of several windows, the mean of P"
 	}
 	return Metric{
-		Name:     a.dimension + "/rank",
-		Doc:      "share of comparisons for " + a.title() + " that the answer wins against the other answers, in both orders",
-		Source:   "the baseline GPT Ranking of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5; both orders after Zheng et al. 2023 (arXiv 2306.05685) and Wang et al. 2023 (arXiv 2305.17926)",
-		Formula:  "(comparisons won + ties / 2) / comparisons; a comparison is won if P(answer) > 1/2; two for each other answer" + mean,
-		Calls:    "2 choices for each other answer" + each,
-		Min:      0,
-		Max:      1,
-		Needs:    a.shown | OtherAnswers,
-		JudgeOps: backend.CanChoose,
-		Prompts:  []string{"rank"},
+		Name:    a.dimension + "/rank",
+		Doc:     "share of comparisons for " + a.title() + " that the answer wins against the other answers, in both orders",
+		Source:  "the baseline GPT Ranking of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5; both orders after Zheng et al. 2023 (arXiv 2306.05685) and Wang et al. 2023 (arXiv 2305.17926)",
+		Formula: "(comparisons won + ties / 2) / comparisons; a comparison is won if P(answer) > 1/2; two for each other answer" + mean,
+		Calls:   "2 choices for each other answer" + each,
+		Min:     0,
+		Max:     1,
+		Needs:   a.shown | OtherAnswers,
+		Asks:    Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"rank"},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			return a.compareAll(ctx, m, s)
 		},

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -38,7 +39,7 @@ func TestProbabilitiesOfARealModel(t *testing.T) {
 	values := make(map[string]float64)
 	err = metrics.Run(t.Context(), func(yield func(*metrics.Sample, error) bool) {
 		_ = yield(&octopus, nil) && yield(&saturn, nil)
-	}, ms, metrics.Models{Judge: judge}, metrics.Options{}, func(r metrics.Result) error {
+	}, ms, metrics.Models{Roles: metrics.Roles{backend.Judge: judge}}, metrics.Options{}, func(r metrics.Result) error {
 		if r.Score == nil {
 			t.Errorf("%s of %s: %s", r.Metric, r.Sample, r.Error)
 			return nil

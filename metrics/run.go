@@ -54,14 +54,11 @@ func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m 
 	defer stop(nil)
 	rows := make(chan *row, openSamples(o, m)-1) // beside the row that is being emitted
 	r := &runner{ms: ms, models: m, ready: o.Ready, stop: stop, rows: rows, idle: make(chan func())}
-	if m.Judge != nil {
-		r.models.Judge = &lingering{m.Judge, o.Grace}
-	}
-	if m.Embedder != nil {
-		r.models.Embedder = &lingering{m.Embedder, o.Grace}
-	}
-	if m.Encoder != nil {
-		r.models.Encoder = &lingering{m.Encoder, o.Grace}
+	r.models.Roles = make(Roles)
+	for role, b := range m.Roles {
+		if b != nil {
+			r.models.Roles[role] = &lingering{b, o.Grace}
+		}
 	}
 	r.work.Go(func() {
 		defer close(rows)
@@ -85,7 +82,7 @@ func openSamples(o Options, m Models) int {
 		return o.Window
 	}
 	slots := 0
-	for _, b := range []backend.Backend{m.Judge, m.Embedder, m.Encoder} {
+	for _, b := range m.Roles {
 		if b != nil {
 			slots = max(slots, b.Info().Slots)
 		}

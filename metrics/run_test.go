@@ -42,7 +42,7 @@ func asks(name string, n int) Metric {
 	return metric(name, func(ctx context.Context, m Models, s *Sample) (Score, error) {
 		req := &backend.GenerateRequest{Messages: []backend.Message{{Role: backend.User, Text: name + s.ID}}, MaxTokens: 8}
 		for range n {
-			if _, err := m.Judge.Generate(ctx, req); err != nil {
+			if _, err := m.Role(backend.Judge).Generate(ctx, req); err != nil {
 				return Score{}, err
 			}
 		}
@@ -78,7 +78,7 @@ func TestRunKeepsOrder(t *testing.T) {
 			return Score{}, nil
 		})
 		fake := &backendtest.Fake{PerToken: time.Millisecond}
-		got, err := collect(t.Context(), numbered(50), []Metric{sleepy, asking("x/asking")}, Models{Judge: fake}, Options{})
+		got, err := collect(t.Context(), numbered(50), []Metric{sleepy, asking("x/asking")}, Models{Roles: Roles{backend.Judge: fake}}, Options{})
 		if err != nil || !slices.Equal(got, order(50, "x/sleepy", "x/asking")) {
 			t.Errorf("got %q, %v", got, err)
 		}
@@ -131,7 +131,7 @@ func TestRunWindow(t *testing.T) {
 func TestRunFeedsTheModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &backendtest.Fake{PerToken: time.Millisecond, About: backend.Info{Slots: 6}}
-		if _, err := collect(t.Context(), numbered(100), []Metric{asking("x/a")}, Models{Judge: fake}, Options{}); err != nil {
+		if _, err := collect(t.Context(), numbered(100), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: fake}}, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if n := fake.Stats().MaxInFlight; n < 6 {
@@ -244,7 +244,7 @@ func TestRunEndsWithTheSamples(t *testing.T) {
 			}
 		}
 		fake := &backendtest.Fake{PerToken: time.Second}
-		got, err := collect(t.Context(), samples, []Metric{asking("x/a")}, Models{Judge: fake}, Options{})
+		got, err := collect(t.Context(), samples, []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: fake}}, Options{})
 		if err != bad || !slices.Equal(got, order(3, "x/a")) {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -254,7 +254,7 @@ func TestRunEndsWithTheSamples(t *testing.T) {
 func TestRunStopsWhenEmitFails(t *testing.T) {
 	full := errors.New("disk full")
 	n := 0
-	err := Run(t.Context(), numbered(1000), []Metric{asking("x/a")}, Models{Judge: &backendtest.Fake{}}, Options{}, func(Result) error {
+	err := Run(t.Context(), numbered(1000), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: &backendtest.Fake{}}}, Options{}, func(Result) error {
 		if n++; n == 3 {
 			return full
 		}
@@ -282,7 +282,7 @@ func TestRunCancelled(t *testing.T) {
 			// Each call takes 8 tokens' time; all samples of the window run at once.
 			time.AfterFunc(perToken*4, func() { cancel(cause) })
 			begin := time.Now()
-			got, err := collect(ctx, numbered(1000), []Metric{asks("x/a", calls)}, Models{Judge: fake},
+			got, err := collect(ctx, numbered(1000), []Metric{asks("x/a", calls)}, Models{Roles: Roles{backend.Judge: fake}},
 				Options{Window: 10, Grace: grace, Ready: func(Result) { ended.Add(1) }})
 			if err != cause || late.Load() != 0 {
 				t.Errorf("error %v, %d calls begun after it", err, late.Load())
@@ -305,7 +305,7 @@ func TestRunCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	fake := &backendtest.Fake{}
-	got, err := collect(ctx, numbered(10), []Metric{asking("x/a")}, Models{Judge: fake}, Options{Grace: time.Minute})
+	got, err := collect(ctx, numbered(10), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: fake}}, Options{Grace: time.Minute})
 	if !errors.Is(err, context.Canceled) || got != nil || fake.Stats().Calls() != 0 {
 		t.Errorf("%q, %v, %d calls", got, err, fake.Stats().Calls())
 	}
@@ -315,7 +315,7 @@ func TestRunCancelledBefore(t *testing.T) {
 func TestRunGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	first, err := 0, error(nil)
-	err = Run(ctx, numbered(30), []Metric{asking("x/a")}, Models{Judge: &backendtest.Fake{}}, Options{}, func(r Result) error {
+	err = Run(ctx, numbered(30), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: &backendtest.Fake{}}}, Options{}, func(r Result) error {
 		if first++; first == 7 {
 			cancel()
 		}
@@ -324,7 +324,7 @@ func TestRunGoesOn(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || first < 7 {
 		t.Fatalf("%d results, %v", first, err)
 	}
-	got, err := collect(t.Context(), numbered(30), []Metric{asking("x/a")}, Models{Judge: &backendtest.Fake{}}, Options{})
+	got, err := collect(t.Context(), numbered(30), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: &backendtest.Fake{}}}, Options{})
 	if err != nil || !slices.Equal(got, order(30, "x/a")) {
 		t.Errorf("the second run: %q, %v", got, err)
 	}
@@ -342,7 +342,7 @@ func TestRunCounts(t *testing.T) {
 	quiet := metric("x/quiet", func(context.Context, Models, *Sample) (Score, error) { return Score{}, nil })
 	fake := &backendtest.Fake{Reply: func(context.Context, *backend.GenerateRequest) (string, error) { return "1. One two three.", nil }}
 	var got []Result
-	err := Run(t.Context(), numbered(1), []Metric{judged, quiet}, Models{Judge: fake}, Options{}, func(r Result) error {
+	err := Run(t.Context(), numbered(1), []Metric{judged, quiet}, Models{Roles: Roles{backend.Judge: fake}}, Options{}, func(r Result) error {
 		got = append(got, r)
 		return nil
 	})

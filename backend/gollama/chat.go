@@ -20,7 +20,7 @@ func render(messages []backend.Message) string {
 }
 
 // heading is the line that a message starts with.
-func heading(r backend.Role) string {
+func heading(r backend.Speaker) string {
 	switch r {
 	case backend.System:
 		return "### System:"
@@ -33,7 +33,7 @@ func heading(r backend.Role) string {
 // turns are the strings with which a model goes on to the next message, and so ends its own.
 func turns() []string {
 	var list []string
-	for _, r := range []backend.Role{backend.System, backend.User, backend.Assistant} {
+	for _, r := range []backend.Speaker{backend.System, backend.User, backend.Assistant} {
 		list = append(list, "\n"+heading(r))
 	}
 	return list

@@ -51,7 +51,7 @@ func newChat(source, bos, eos string) (*chat, error) {
 
 // A turn is a message as the template sees it.
 type turn struct {
-	role backend.Role
+	role backend.Speaker
 	text string
 }
 

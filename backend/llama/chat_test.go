@@ -37,7 +37,7 @@ func newTestChat(t *testing.T, source string) *chat {
 
 func say(pairs ...string) (messages []backend.Message) {
 	for i := 0; i < len(pairs); i += 2 {
-		messages = append(messages, backend.Message{Role: backend.Role(pairs[i]), Text: pairs[i+1]})
+		messages = append(messages, backend.Message{Role: backend.Speaker(pairs[i]), Text: pairs[i+1]})
 	}
 	return messages
 }

@@ -42,13 +42,12 @@ func TestEncoderJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	info := e.Info()
-	if err := metrics.Check(ms, nil, nil, &info, sample.Fields()); err != nil {
+	if err := metrics.Check(ms, metrics.Models{Roles: metrics.Roles{backend.Encoder: e}}, sample.Fields()); err != nil {
 		t.Fatal(err)
 	}
 	samples := func(yield func(*metrics.Sample, error) bool) { yield(sample, nil) }
 	n := 0
-	err = metrics.Run(t.Context(), samples, ms, metrics.Models{Encoder: backend.Backend(e)}, metrics.Options{}, func(r metrics.Result) error {
+	err = metrics.Run(t.Context(), samples, ms, metrics.Models{Roles: metrics.Roles{backend.Encoder: backend.Backend(e)}}, metrics.Options{}, func(r metrics.Result) error {
 		if r.Score == nil || math.Abs(r.Score.Value-want[r.Metric]) > 1e-3 {
 			t.Errorf("%+v, want %v", r, want[r.Metric])
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
 	"github.com/assay-eval/assay/internal/dataset"
-	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/testset"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/spf13/pflag"
@@ -120,8 +119,8 @@ type answerConfig struct {
 	Limit     int               `json:"limit,omitempty"`
 	Map       map[string]string `json:"map,omitempty"`
 	Top       int               `json:"top"`
-	Judge     *report.Model     `json:"model"`
-	Embedder  *report.Model     `json:"embedder,omitempty"`
+	Judge     *backend.Identity `json:"model"`
+	Embedder  *backend.Identity `json:"embedder,omitempty"`
 	Prompt    string            `json:"prompt"`
 	Seed      uint64            `json:"seed"`
 }
@@ -179,30 +178,31 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
-	need := needs{judge: backend.CanGenerate}
+	need := metrics.Asks{backend.Judge: backend.CanGenerate}
 	if method != corpus.ByWords {
-		need.embed = backend.CanEmbed
+		need[backend.Embedder] = backend.CanEmbed
 	}
 	st, err := openStack(ctx, s, &o.stack, need)
 	if err != nil {
 		return err
 	}
 	defer st.close()
+	models := st.identities().Fields()
 	config := answerConfig{
 		Command: "answer", Questions: sum.SHA256, Limit: o.limit, Map: o.mapping, Top: o.top, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(method)},
-		Judge:  model(st.judge), Embedder: model(st.embed), Prompt: prompts.Versions()["answer"],
+		Judge:  models.Judge, Embedder: models.Embedder, Prompt: prompts.Versions()["answer"],
 	}
 	j, err := openJournal(s, o.output, config, o.overwrite)
 	if err != nil || j.Done {
 		return err
 	}
 	defer j.Close()
-	retriever, err := index(ctx, s, method, passages, st.embed)
+	retriever, err := index(ctx, s, method, passages, st.roles[backend.Embedder])
 	if err != nil {
 		return err
 	}
-	answerer := &testset.Answerer{Writer: &testset.Writer{Model: st.judge, Prompts: prompts, Seed: o.seed}, Retriever: retriever, Top: o.top}
+	answerer := &testset.Answerer{Writer: &testset.Writer{Model: st.roles[backend.Judge], Prompts: prompts, Seed: o.seed}, Retriever: retriever, Top: o.top}
 	return o.answer(ctx, s, answerer, questions, j, answerReport{Documents: len(docs.Documents), Passages: len(passages)})
 }
 

@@ -53,8 +53,8 @@ type benchOptions struct {
 func benchCommand(ctx context.Context, s *std, args []string) error {
 	o := benchOptions{stack: stackOptions{backend: "llama", cache: "off"}}
 	f := s.flags("bench", benchHelp)
-	f.StringVar(&o.stack.judge, "model", "", "the judge: a name from assay models, or a GGUF file")
-	f.StringVar(&o.stack.embed, "embed-model", "", "the embedding model, for --data")
+	o.stack.addModelAs(f, backend.Judge, roleFlag{"model", "the judge: a name from assay models, or a GGUF file"})
+	o.stack.addModelAs(f, backend.Embedder, roleFlag{"embed-model", "the embedding model, for --data"})
 	f.IntVar(&o.stack.context, "context", 0, "`TOKENS` of prompt and reply together")
 	f.IntVar(&o.stack.slots, "slots", 0, "calls served at once, for --data (default 16)")
 	f.IntVar(&o.stack.threads, "threads", 0, "threads (default chosen by measurement)")
@@ -220,7 +220,7 @@ func (o *benchOptions) speeds(ctx context.Context, s *std, b *benchmark, batched
 }
 
 func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n int, b *benchmark) (benchSpeed, error) {
-	e, err := openLlama(ctx, s, stack, wanted{"judge", stack.judge, backend.CanGenerate})
+	e, err := openLlama(ctx, s, stack, wanted{backend.Judge, stack.named(backend.Judge), backend.CanGenerate})
 	if err != nil {
 		return benchSpeed{}, err
 	}
@@ -281,7 +281,7 @@ func (o *benchOptions) rows(ctx context.Context, s *std, b *benchmark) (r benchR
 	if err != nil {
 		return r, err
 	}
-	work, info := st.work(), st.judge.Info()
+	work, info := st.work(), st.roles[backend.Judge].Info()
 	b.Engine, b.Model, b.Digest = info.Engine, info.Model, info.Digest
 	r.PrefixEfficiency, r.Packing, r.Idle = work.PrefixEfficiency(), work.Packing(), work.Idle()
 	r.PromptTokens, r.PromptComputed, r.OutputTokens = work.PromptTokens, work.PromptComputed, work.OutputTokens
@@ -291,13 +291,13 @@ func (o *benchOptions) rows(ctx context.Context, s *std, b *benchmark) (r benchR
 
 // peer scores the same rows through Ollama.
 func (o *benchOptions) peer(ctx context.Context, s *std) (benchPeer, error) {
-	stack := stackOptions{backend: "ollama", cache: "off", address: o.stack.address, judge: o.ollama, embed: o.ollamaEmbed,
-		context: o.stack.context}
+	stack := stackOptions{backend: "ollama", cache: "off", address: o.stack.address, context: o.stack.context,
+		models: map[backend.Role]*string{backend.Judge: &o.ollama, backend.Embedder: &o.ollamaEmbed}}
 	st, r, err := o.score(ctx, s, &stack)
 	if err != nil {
 		return benchPeer{}, err
 	}
-	return benchPeer{Engine: st.judge.Info().Engine, Failed: r.Failed, RowsPerMinute: r.RowsPerMinute}, nil
+	return benchPeer{Engine: st.roles[backend.Judge].Info().Engine, Failed: r.Failed, RowsPerMinute: r.RowsPerMinute}, nil
 }
 
 // score scores the dataset with the metrics of the RAGAS paper, through models that it closes, and tells how long
@@ -312,7 +312,7 @@ func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (
 		return nil, r, usageError{err}
 	}
 	defer data.Close()
-	if st, err = openStack(ctx, s, stack, needsOf(ms)); err != nil {
+	if st, err = openStack(ctx, s, stack, metrics.AsksOf(ms)); err != nil {
 		return nil, r, err
 	}
 	defer st.close()
@@ -320,7 +320,7 @@ func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (
 	meter := newMeter(s, r.Rows*len(ms), 0)
 	defer meter.stop()
 	start := time.Now()
-	err = metrics.Run(ctx, data.Samples(ctx), ms, metrics.Models{Judge: st.judge, Embedder: st.embed, Encoder: st.encoder},
+	err = metrics.Run(ctx, data.Samples(ctx), ms, metrics.Models{Roles: st.roles},
 		metrics.Options{Ready: func(metrics.Result) { meter.result() }},
 		func(result metrics.Result) error {
 			if result.Score == nil && result.Kind != metrics.NotApplicable {

@@ -6,8 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/stats"
+	"github.com/assay-eval/assay/metrics"
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
@@ -287,29 +289,32 @@ func configChanges(base, other *report.Run) []string {
 	if a.Dataset.SHA256 != b.Dataset.SHA256 {
 		add("another dataset than %s: %s, not %s; samples are matched by their ids", base.Dir, b.Dataset.Path, a.Dataset.Path)
 	}
-	model := func(role string, x, y *report.Model) {
-		switch {
-		case x == nil && y == nil:
-		case x == nil || y == nil:
-			add("only one of the runs has a %s", role)
-		case x.Digest != y.Digest:
-			add("another %s: %s, not %s; the difference is also one of the models that score", role, y.Name, x.Name)
-		case x.Engine != y.Engine:
-			add("the %s on another engine: %s, not %s", role, y.Engine, x.Engine)
-		case x.Context != y.Context:
-			add("the %s with another context size: %d, not %d", role, y.Context, x.Context)
+	for _, d := range a.Models().Differences(b.Models()) {
+		switch d.In {
+		case backend.Presence:
+			add("only one of the runs has %s", d.Role.WithArticle())
+		case backend.Weights:
+			add("another %s: %s, not %s; the difference is also one of the models that score", d.Role.Title(), d.B.Name, d.A.Name)
+		case backend.Engine:
+			add("the %s on another engine: %s, not %s", d.Role.Title(), d.B.Engine, d.A.Engine)
+		case backend.ContextSize:
+			add("the %s with another context size: %d, not %d", d.Role.Title(), d.B.Context, d.A.Context)
 		}
 	}
-	model("judge", a.Judge, b.Judge)
-	model("embedding model", a.Embedder, b.Embedder)
 	for _, p := range a.Prompts {
-		i := slices.IndexFunc(b.Prompts, func(q report.Prompt) bool { return q.Name == p.Name })
+		i := slices.IndexFunc(b.Prompts, func(q metrics.PromptIdentity) bool { return q.Name == p.Name })
 		if i >= 0 && b.Prompts[i].Digest != p.Digest {
 			add("another text of the prompt %s: version %s, not %s", p.Name, b.Prompts[i].Version, p.Version)
 		}
 	}
 	if a.Criteria != b.Criteria {
 		add("other criteria of your own")
+	}
+	if a.Judges != b.Judges {
+		add("another trained judge")
+	}
+	if a.Frequencies != b.Frequencies {
+		add("other frequencies of tokens in the references, by which some metrics weigh")
 	}
 	if a.Dataset.Qrels != b.Dataset.Qrels || a.Dataset.Complete != b.Dataset.Complete {
 		add("other relevance judgements, or another use of them")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -43,7 +44,7 @@ func (p *page) costs(file string, list []metrics.Metric) error {
 		byName[m.Name] = m
 	}
 	judge := "no judge"
-	if j := r.Runs[0].Manifest.Config.Judge; j != nil {
+	if j, ok := r.Runs[0].Manifest.Config.Models()[backend.Judge]; ok {
 		judge = j.Name
 	}
 	p.print("\n## What a row costs\n\nMeasured over %d rows of the examples with %s, each metric as if it were alone: answers that metrics share "+

@@ -197,7 +197,7 @@ func (o *judgeTrainOptions) train(ctx context.Context, rows *judgeRows) (*judgeF
 	file := &judgeFile{TrainedJudge: *out.Judge}
 	file.Metric = o.dimension + "/judge"
 	file.Label = rows.label
-	file.Judge, file.Embedder, file.Encoder, file.Prompts = rows.judge, rows.embedder, rows.encoder, rows.prompts
+	file.JudgeModels, file.Prompts = metrics.JudgeModels(rows.asked.Fields()), rows.prompts
 	file.Training = judgeTraining{Tool: "assay " + buildVersion(), Time: report.Now(), Seed: o.seed, Method: out.Method,
 		Penalty: out.Penalty, Depth: out.Depth, Tried: out.Tried, Sets: rows.sets, Dropped: out.Dropped}
 	if file.Figures, err = rows.figures(file.Metric, rows.inUnits(out.Predictions), o.seed); err != nil {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/judge"
-	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/spf13/pflag"
@@ -34,8 +34,8 @@ type judgeRows struct {
 	binary   bool
 	sets     []judgeSet
 
-	judge, embedder, encoder *metrics.JudgeModel // that the features asked
-	prompts                  []metrics.JudgePrompt
+	asked   backend.Identities // the models that the features asked
+	prompts []metrics.PromptIdentity
 }
 
 // A judgeRow is a labelled sample.
@@ -189,16 +189,7 @@ func (d *judgeData) countKnown(features []string) error {
 
 // models gathers what the features asked. Values of different models are not the same feature.
 func (r *judgeRows) models(data []*judgeData) error {
-	note := func(into **metrics.JudgeModel, m *report.Model, what string) error {
-		switch {
-		case m == nil:
-		case *into == nil:
-			*into = &metrics.JudgeModel{Name: m.Name, Digest: m.Digest}
-		case (*into).Digest != m.Digest:
-			return fmt.Errorf("the runs asked two %ss, %s and %s, whose scores mean different things", what, (*into).Name, m.Name)
-		}
-		return nil
-	}
+	r.asked = backend.Identities{}
 	for _, name := range r.features {
 		list, err := metrics.Select([]string{name})
 		if err != nil {
@@ -206,31 +197,27 @@ func (r *judgeRows) models(data []*judgeData) error {
 		}
 		for _, d := range data {
 			config := d.of(name).Manifest.Config
-			if list[0].JudgeOps != 0 {
-				if err := note(&r.judge, config.Judge, "judge"); err != nil {
-					return err
+			asked := list[0].Asks.Of(config.Models())
+			for _, d := range r.asked.Differences(asked) {
+				if d.In == backend.Weights {
+					return fmt.Errorf("the runs asked two %ss, %s and %s, whose scores mean different things", d.Role.Title(), d.A.Name, d.B.Name)
 				}
 			}
-			if list[0].EmbedOps != 0 {
-				if err := note(&r.embedder, config.Embedder, "embedding model"); err != nil {
-					return err
-				}
-			}
-			if list[0].EncoderOps != 0 {
-				if err := note(&r.encoder, config.Encoder, "encoder"); err != nil {
-					return err
+			for role, id := range asked {
+				if _, ok := r.asked[role]; !ok {
+					r.asked[role] = backend.Identity{Name: id.Name, Digest: id.Digest}
 				}
 			}
 			for _, p := range config.Prompts {
 				if !slices.Contains(list[0].Prompts, p.Name) {
 					continue
 				}
-				i := slices.IndexFunc(r.prompts, func(q metrics.JudgePrompt) bool { return q.Name == p.Name })
+				i := slices.IndexFunc(r.prompts, func(q metrics.PromptIdentity) bool { return q.Name == p.Name })
 				if i >= 0 && r.prompts[i].Digest != p.Digest {
 					return fmt.Errorf("the runs asked with different texts of the prompt %s", p.Name)
 				}
 				if i < 0 {
-					r.prompts = append(r.prompts, metrics.JudgePrompt{Name: p.Name, Digest: p.Digest})
+					r.prompts = append(r.prompts, metrics.PromptIdentity{Name: p.Name, Digest: p.Digest})
 				}
 			}
 		}
@@ -384,12 +371,9 @@ func (r *judgeRows) predict(j *metrics.TrainedJudge) []float64 {
 
 // fits reports whether the rows' features are what a judge was trained on.
 func (r *judgeRows) fits(j *metrics.TrainedJudge) error {
-	for _, c := range []struct {
-		what       string
-		want, have *metrics.JudgeModel
-	}{{"judge", j.Judge, r.judge}, {"embedding model", j.Embedder, r.embedder}, {"encoder", j.Encoder, r.encoder}} {
-		if c.want != nil && c.have != nil && c.want.Digest != c.have.Digest {
-			return fmt.Errorf("the run asked the %s %s, and %s was trained on scores of %s", c.what, c.have.Name, j.Metric, c.want.Name)
+	for _, d := range j.Models().Differences(r.asked) {
+		if d.In == backend.Weights {
+			return fmt.Errorf("the run asked the %s %s, and %s was trained on scores of %s", d.Role.Title(), d.B.Name, j.Metric, d.A.Name)
 		}
 	}
 	for _, p := range r.prompts {

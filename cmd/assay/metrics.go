@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -157,14 +158,10 @@ func (s *std) describe(m metrics.Metric) {
 func row(m metrics.Metric) metricRow {
 	r := metricRow{Name: m.Name, Doc: m.Doc, Formula: m.Formula, Source: m.Source, Min: m.Min, Max: m.Max,
 		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: m.Prompts}
-	if m.JudgeOps != 0 {
-		r.Judge = m.JudgeOps.String()
-	}
-	if m.EmbedOps != 0 {
-		r.Embedder = m.EmbedOps.String()
-	}
-	if m.EncoderOps != 0 {
-		r.Encoder = m.EncoderOps.String()
+	for role, into := range map[backend.Role]*string{backend.Judge: &r.Judge, backend.Embedder: &r.Embedder, backend.Encoder: &r.Encoder} {
+		if ops := m.Asks[role]; ops != 0 {
+			*into = ops.String()
+		}
 	}
 	return r
 }
@@ -180,14 +177,10 @@ func span(m metrics.Metric) string {
 // modelsOf says which models a metric needs.
 func modelsOf(m metrics.Metric) string {
 	var list []string
-	if m.JudgeOps != 0 {
-		list = append(list, "judge")
-	}
-	if m.EmbedOps != 0 {
-		list = append(list, "embeddings")
-	}
-	if m.EncoderOps != 0 {
-		list = append(list, "encoder")
+	for _, role := range backend.Roles() {
+		if m.Asks[role] != 0 {
+			list = append(list, role.Label())
+		}
 	}
 	return cmp.Or(strings.Join(list, ", "), "-")
 }
@@ -195,14 +188,10 @@ func modelsOf(m metrics.Metric) string {
 // abilities says what a metric asks of models.
 func abilities(m metrics.Metric) string {
 	var list []string
-	if m.JudgeOps != 0 {
-		list = append(list, fmt.Sprintf("a judge that can %v", m.JudgeOps))
-	}
-	if m.EmbedOps != 0 {
-		list = append(list, fmt.Sprintf("an embedding model that can %v", m.EmbedOps))
-	}
-	if m.EncoderOps != 0 {
-		list = append(list, fmt.Sprintf("an encoder that can %v", m.EncoderOps))
+	for _, role := range backend.Roles() {
+		if ops := m.Asks[role]; ops != 0 {
+			list = append(list, fmt.Sprintf("%s that can %v", role.WithArticle(), ops))
+		}
 	}
 	return cmp.Or(strings.Join(list, ", "), "none")
 }

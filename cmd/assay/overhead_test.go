@@ -54,7 +54,7 @@ func scoreAll(tb testing.TB, judge, embedder backend.Backend, samples iter.Seq2[
 		tb.Fatal(err)
 	}
 	enc := json.NewEncoder(io.Discard)
-	err = metrics.Run(tb.Context(), samples, ms, metrics.Models{Judge: judge, Embedder: embedder}, metrics.Options{}, func(r metrics.Result) error {
+	err = metrics.Run(tb.Context(), samples, ms, metrics.Models{Roles: metrics.Roles{backend.Judge: judge, backend.Embedder: embedder}}, metrics.Options{}, func(r metrics.Result) error {
 		if r.Score != nil {
 			scores++
 		}

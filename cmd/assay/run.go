@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/metrics"
@@ -99,16 +98,17 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer plan.data.Close()
-	st, err := openStack(ctx, s, &o.stack, needsOf(plan.metrics))
+	st, err := openStack(ctx, s, &o.stack, metrics.AsksOf(plan.metrics))
 	if err != nil {
 		return err
 	}
 	defer st.close()
-	if err := metrics.Check(plan.metrics, info(st.judge), info(st.embed), info(st.encoder), plan.fields()); err != nil {
+	models := metrics.Models{Roles: st.roles, Prompts: plan.prompts, Seed: o.seed}
+	if err := metrics.Check(plan.metrics, models, plan.fields()); err != nil {
 		return usageError{err}
 	}
 	for _, j := range plan.judges {
-		if err := j.CheckModels(info(st.judge), info(st.embed), info(st.encoder), plan.prompts); err != nil {
+		if err := j.CheckModels(models); err != nil {
 			return usageError{err}
 		}
 	}
@@ -303,9 +303,8 @@ func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 	m.Config = report.Config{
 		Dataset: report.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping,
 			Qrels: sum.Qrels, Complete: o.complete},
-		Judge:    model(st.judge),
-		Embedder: model(st.embed),
-		Encoder:  model(st.encoder),
+		IdentityFields: st.identities().Fields(),
+
 		Criteria: p.criteria,
 		Judges:   p.judged,
 		Seed:     o.seed,
@@ -324,7 +323,7 @@ func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 		for _, name := range metric.Prompts {
 			if prompt, ok := p.prompts.Lookup(name); ok && !seen[name] {
 				seen[name] = true
-				m.Config.Prompts = append(m.Config.Prompts, report.Prompt{Name: prompt.Name, Version: prompt.Version, Digest: prompt.Digest})
+				m.Config.Prompts = append(m.Config.Prompts, prompt.Identity())
 			}
 		}
 	}
@@ -337,7 +336,7 @@ func (o *runOptions) countTokens(ctx context.Context, s *std, p *plan, st *stack
 		return nil
 	}
 	s.note("counting tokens in the references of all %d samples", p.data.Summary().Rows)
-	p.frequencies, err = metrics.CountReferences(ctx, o.samples(ctx, p, 0), metrics.Models{Embedder: st.embed}, metrics.Options{Grace: grace})
+	p.frequencies, err = metrics.CountReferences(ctx, o.samples(ctx, p, 0), metrics.Models{Roles: st.roles}, metrics.Options{Grace: grace})
 	return err
 }
 
@@ -402,7 +401,7 @@ func (o *runOptions) score(ctx context.Context, s *std, p *plan, st *stack, w *r
 	defer stop()
 
 	options := metrics.Options{Grace: grace, Ready: func(metrics.Result) { meter.result() }}
-	models := metrics.Models{Judge: st.judge, Embedder: st.embed, Encoder: st.encoder, Prompts: p.prompts, Seed: o.seed, Frequencies: p.frequencies}
+	models := metrics.Models{Roles: st.roles, Prompts: p.prompts, Seed: o.seed, Frequencies: p.frequencies}
 	return metrics.Run(ctx, o.samples(ctx, p, w.Kept()), p.metrics, models, options, w.Write)
 }
 
@@ -482,33 +481,4 @@ func (l failureLimit) crossed(failed, all int) bool {
 		return failed > l.count
 	}
 	return float64(failed) > l.share*float64(all)
-}
-
-// needsOf is the union of what metrics ask of models.
-func needsOf(ms []metrics.Metric) needs {
-	var n needs
-	for _, m := range ms {
-		n.judge |= m.JudgeOps
-		n.embed |= m.EmbedOps
-		n.encode |= m.EncoderOps
-	}
-	return n
-}
-
-// info describes b, nil for none.
-func info(b backend.Backend) *backend.Info {
-	if b == nil {
-		return nil
-	}
-	i := b.Info()
-	return &i
-}
-
-// model is b as a manifest records it, nil for none.
-func model(b backend.Backend) *report.Model {
-	if b == nil {
-		return nil
-	}
-	i := b.Info()
-	return &report.Model{Engine: i.Engine, Name: i.Model, Digest: i.Digest, Context: i.Context}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/metrics"
@@ -32,7 +33,7 @@ func TestCountTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { p.data.Close() })
-		st := &stack{embed: &backendtest.Fake{}}
+		st := &stack{roles: metrics.Roles{backend.Embedder: &backendtest.Fake{}}}
 		if err := o.countTokens(t.Context(), &std{err: new(bytes.Buffer)}, p, st); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,7 @@ func TestCountTokens(t *testing.T) {
 		if (got.Config.Frequencies == m.Config.Frequencies) != same {
 			t.Errorf("%s: the count is %q, and was %q", what, got.Config.Frequencies, m.Config.Frequencies)
 		}
-		if asked := st.embed.(*backendtest.Fake).Stats().Calls() > 0; asked != (got.Config.Frequencies != "") {
+		if asked := st.roles[backend.Embedder].(*backendtest.Fake).Stats().Calls() > 0; asked != (got.Config.Frequencies != "") {
 			t.Errorf("%s: the model was asked: %v, and the count is %q", what, asked, got.Config.Frequencies)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/sched"
 	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/metrics"
 	"github.com/spf13/pflag"
 )
 
@@ -19,9 +20,7 @@ import (
 type stackOptions struct {
 	backend string
 	address string
-	judge   string
-	embed   string
-	encoder string
+	models  map[backend.Role]*string // as the user named them
 	cache   string
 	context int
 	slots   int
@@ -31,8 +30,8 @@ type stackOptions struct {
 
 func (o *stackOptions) add(f *pflag.FlagSet) {
 	f.StringVarP(&o.backend, "backend", "b", "llama", "the `ENGINE` that runs the models: llama (in this process), ollama or gollama (a build of its own)")
-	f.StringVar(&o.judge, "model", "", "the judge: a name from assay models, or a GGUF file; with ollama, its name there")
-	f.StringVar(&o.embed, "embed-model", "", "the embedding model, likewise")
+	o.addModel(f, backend.Judge)
+	o.addModel(f, backend.Embedder)
 	f.StringVar(&o.address, "address", "", "the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
 	f.StringVar(&o.cache, "cache", "use", "answers from earlier runs: use, refresh (ask anew), verify (ask anew and compare) or off")
 	f.IntVar(&o.context, "context", 0, "`TOKENS` of prompt and reply together (default what the model was trained for, at most 4096)")
@@ -41,30 +40,52 @@ func (o *stackOptions) add(f *pflag.FlagSet) {
 }
 
 // addEncoder is for commands that score: others ask no encoder.
-func (o *stackOptions) addEncoder(f *pflag.FlagSet) {
-	f.StringVar(&o.encoder, "encoder-model", "", "the encoder judge, or a reranker: a name from assay models, or a GGUF file; of the llama engine only")
+func (o *stackOptions) addEncoder(f *pflag.FlagSet) { o.addModel(f, backend.Encoder) }
+
+// A roleFlag is how the user names the model of a role.
+type roleFlag struct{ name, usage string }
+
+var roleFlags = map[backend.Role]roleFlag{
+	backend.Judge:    {"model", "the judge: a name from assay models, or a GGUF file; with ollama, its name there"},
+	backend.Embedder: {"embed-model", "the embedding model, likewise"},
+	backend.Encoder:  {"encoder-model", "the encoder judge, or a reranker: a name from assay models, or a GGUF file; of the llama engine only"},
+}
+
+func (o *stackOptions) addModel(f *pflag.FlagSet, role backend.Role) {
+	o.addModelAs(f, role, roleFlags[role])
+}
+
+func (o *stackOptions) addModelAs(f *pflag.FlagSet, role backend.Role, flag roleFlag) {
+	if o.models == nil {
+		o.models = make(map[backend.Role]*string)
+	}
+	o.models[role] = f.String(flag.name, "", flag.usage)
+}
+
+// named is the user's name for the model of a role, "" if there is none.
+func (o *stackOptions) named(role backend.Role) string {
+	if ref := o.models[role]; ref != nil {
+		return *ref
+	}
+	return ""
 }
 
 // A stack is the models of a run with their decorators: cache over scheduler over engine.
 type stack struct {
-	judge, embed backend.Backend    // nil where the run needs none
-	encoder      backend.Backend    // likewise
-	models       []*cache.Backend   // all of those
-	store        *cache.Store       // nil without a cache
-	work         func() llama.Stats // what the judge did; nil if its engine does not tell
-	drifts       atomic.Int64
+	roles  metrics.Roles      // the models that the run needs
+	models []*cache.Backend   // all of those
+	store  *cache.Store       // nil without a cache
+	work   func() llama.Stats // what the judge did; nil if its engine does not tell
+	drifts atomic.Int64
 }
 
-// needs says which models a run needs.
-type needs struct{ judge, embed, encode backend.Ops }
-
 // openStack opens the models. Where the user named none and just one fits, that one is taken.
-func openStack(ctx context.Context, s *std, o *stackOptions, need needs) (_ *stack, err error) {
+func openStack(ctx context.Context, s *std, o *stackOptions, asks metrics.Asks) (_ *stack, err error) {
 	mode, err := cache.ParseMode(o.cache)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	st := &stack{}
+	st := &stack{roles: make(metrics.Roles)}
 	defer func() {
 		if err != nil {
 			st.close()
@@ -75,19 +96,13 @@ func openStack(ctx context.Context, s *std, o *stackOptions, need needs) (_ *sta
 			return nil, err
 		}
 	}
-	if need.judge != 0 {
-		if st.judge, err = st.open(ctx, s, o, wanted{"judge", o.judge, need.judge}, mode); err != nil {
-			return nil, fmt.Errorf("judge: %w", err)
+	for _, role := range backend.Roles() {
+		ops := asks[role]
+		if ops == 0 {
+			continue
 		}
-	}
-	if need.embed != 0 {
-		if st.embed, err = st.open(ctx, s, o, wanted{"embeddings", o.embed, need.embed}, mode); err != nil {
-			return nil, fmt.Errorf("embedding model: %w", err)
-		}
-	}
-	if need.encode != 0 {
-		if st.encoder, err = st.open(ctx, s, o, wanted{"encoder", o.encoder, need.encode}, mode); err != nil {
-			return nil, fmt.Errorf("encoder judge: %w", err)
+		if st.roles[role], err = st.open(ctx, s, o, wanted{role, o.named(role), ops}, mode); err != nil {
+			return nil, fmt.Errorf("%s: %w", role.Title(), err)
 		}
 	}
 	return st, nil
@@ -95,12 +110,10 @@ func openStack(ctx context.Context, s *std, o *stackOptions, need needs) (_ *sta
 
 // A wanted model: what for, as the user named it ("" if not), and what it must be able to do.
 type wanted struct {
-	role, ref string
-	ops       backend.Ops
+	role backend.Role
+	ref  string
+	ops  backend.Ops
 }
-
-// embeds reports whether what a model must be able to do is what an embedding model does.
-func embeds(ops backend.Ops) bool { return ops&(backend.CanEmbed|backend.CanEmbedTokens) != 0 }
 
 // open opens one model and puts the decorators around it.
 func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted, mode cache.Mode) (backend.Backend, error) {
@@ -115,7 +128,7 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 		if e, err = openLlama(ctx, s, o, want); err == nil {
 			engine, options.Ahead = e, e.Info().Slots
 		}
-		if err == nil && want.role == "judge" {
+		if err == nil && want.role == backend.Judge {
 			st.work = e.Stats
 		}
 	case "ollama":
@@ -164,4 +177,13 @@ func (st *stack) close() error {
 // describe names the models for the user: "judge tinyllama-q4_0 on llama.cpp v0.4.0, 2048 tokens".
 func describe(info backend.Info) string {
 	return fmt.Sprintf("%s on %s, %d tokens, %d at once", info.Model, info.Engine, info.Context, info.Slots)
+}
+
+// identities are the models as a manifest records them.
+func (st *stack) identities() backend.Identities {
+	all := make(backend.Identities)
+	for role, b := range st.roles {
+		all[role] = b.Info().Identity()
+	}
+	return all
 }

@@ -16,11 +16,11 @@ func openGollama(ctx context.Context, s *std, o *stackOptions, want wanted) (bac
 		return nil, usagef("name the model's GGUF file, of version 2, with --model or --embed-model")
 	}
 	e, err := gollama.Open(ctx, gollama.Options{
-		Model: want.ref, Embed: embeds(want.ops), Context: o.context, Threads: o.threads,
+		Model: want.ref, Embed: want.role == backend.Embedder, Context: o.context, Threads: o.threads,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.about(want.role)("%s", describe(e.Info()))
+	s.about(want.role.Label())("%s", describe(e.Info()))
 	return e, nil
 }

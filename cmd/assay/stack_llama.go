@@ -24,7 +24,7 @@ func openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (*llam
 	if err != nil {
 		return nil, err
 	}
-	m, err := findModel(home, want.ref, want.ops)
+	m, err := findModel(home, want)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -37,26 +37,21 @@ func openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (*llam
 	}
 	return llama.Open(ctx, llama.Options{
 		Lib: lib.Dir, Model: m.Path, Name: m.Name, Digest: digest,
-		Context: o.context, Slots: o.slots, Threads: o.threads, Trie: o.trie, Log: s.about(want.role),
+		Context: o.context, Slots: o.slots, Threads: o.threads, Trie: o.trie, Log: s.about(want.role.Label()),
 	})
 }
 
-// findModel resolves ref. Without one, the only installed model that can do what is needed is meant; of a
+// findModel resolves the user's name of a model. Without one, the only installed model that can do what is needed is meant; of a
 // model and what it was tuned to, the tuned one.
-func findModel(home, ref string, need backend.Ops) (*models.Model, error) {
-	if ref != "" {
-		return models.Find(home, ref)
+func findModel(home string, want wanted) (*models.Model, error) {
+	if want.ref != "" {
+		return models.Find(home, want.ref)
 	}
 	list, err := models.List(home)
 	if err != nil {
 		return nil, err
 	}
-	kind := "judge"
-	if embeds(need) {
-		kind = "embedding"
-	} else if need.Has(backend.CanRerank) {
-		kind = "encoder"
-	}
+	kind := kindOf(want)
 	var fit []models.Model
 	for _, m := range list {
 		if info, err := models.Inspect(m.Path); err == nil && modelKind(info) == kind {
@@ -72,7 +67,7 @@ func findModel(home, ref string, need backend.Ops) (*models.Model, error) {
 	for _, m := range slices.DeleteFunc(fit, tuned) {
 		names = append(names, m.Name)
 	}
-	flag := map[string]string{"judge": "--model", "embedding": "--embed-model", "encoder": "--encoder-model"}[kind]
+	flag := "--" + roleFlags[want.role].name
 	switch len(names) {
 	case 0:
 		return nil, withHint(fmt.Errorf("no %s model is installed", kind), "make demo fetches one, assay models import adds one, %s names a file", flag)
@@ -80,4 +75,16 @@ func findModel(home, ref string, need backend.Ops) (*models.Model, error) {
 		return models.Find(home, names[0])
 	}
 	return nil, fmt.Errorf("name the %s model with %s: %s", kind, flag, strings.Join(names, ", "))
+}
+
+// kindOf is the kind of an installed model that a role takes, as assay models lists it. A reward model is an encoder
+// though it has the role of the judge.
+func kindOf(want wanted) string {
+	switch {
+	case want.role == backend.Embedder:
+		return "embedding"
+	case want.ops.Has(backend.CanRerank):
+		return "encoder"
+	}
+	return string(want.role)
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
-	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/testset"
+	"github.com/assay-eval/assay/metrics"
 )
 
 const testsetHelp = `
@@ -57,8 +57,8 @@ type testsetConfig struct {
 	N        int               `json:"n"`
 	Recipe   testset.Recipe    `json:"recipe"`
 	Types    []testset.Type    `json:"types"`
-	Judge    *report.Model     `json:"model"`
-	Embedder *report.Model     `json:"embedder"`
+	Judge    *backend.Identity `json:"model"`
+	Embedder *backend.Identity `json:"embedder"`
 	Prompts  map[string]string `json:"prompts"`
 	Seed     uint64            `json:"seed"`
 }
@@ -104,26 +104,27 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
-	st, err := openStack(ctx, s, &o.stack, needs{judge: backend.CanGenerate, embed: backend.CanEmbed})
+	st, err := openStack(ctx, s, &o.stack, metrics.Asks{backend.Judge: backend.CanGenerate, backend.Embedder: backend.CanEmbed})
 	if err != nil {
 		return err
 	}
 	defer st.close()
+	models := st.identities().Fields()
 	config := testsetConfig{
 		Command: "testset", N: o.n, Recipe: recipe, Types: types, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},
-		Judge:  model(st.judge), Embedder: model(st.embed), Prompts: prompts.Versions(),
+		Judge:  models.Judge, Embedder: models.Embedder, Prompts: prompts.Versions(),
 	}
 	j, err := openJournal(s, o.output, config, o.overwrite)
 	if err != nil || j.Done {
 		return err
 	}
 	defer j.Close()
-	retriever, err := index(ctx, s, corpus.ByBoth, passages, st.embed)
+	retriever, err := index(ctx, s, corpus.ByBoth, passages, st.roles[backend.Embedder])
 	if err != nil {
 		return err
 	}
-	writer := &testset.Writer{Model: st.judge, Prompts: prompts, Seed: o.seed}
+	writer := &testset.Writer{Model: st.roles[backend.Judge], Prompts: prompts, Seed: o.seed}
 	return o.make(ctx, s, testset.NewMaker(writer, retriever, recipe, types, o.n), j)
 }
 

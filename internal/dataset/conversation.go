@@ -143,7 +143,7 @@ func (c cell) turns() ([]turn, error) {
 		case "text":
 			var text string
 			text, err = decodeString(value)
-			r.say([]backend.Role{backend.User, backend.Assistant}[i%2], text)
+			r.say([]backend.Speaker{backend.User, backend.Assistant}[i%2], text)
 		default:
 			err = fmt.Errorf("want an object or text, have %s", kindOf(value))
 		}
@@ -160,7 +160,7 @@ type turnReader struct {
 	tools map[string]string // the tools called so far, by the ids of their calls
 }
 
-func (r *turnReader) say(role backend.Role, text string) {
+func (r *turnReader) say(role backend.Speaker, text string) {
 	r.turns = append(r.turns, turn{Message: backend.Message{Role: role, Text: text}})
 }
 
@@ -362,7 +362,7 @@ func contentText(value []byte) (string, error) {
 }
 
 // roleOf reads the names that conversations use for who speaks.
-func roleOf(name string) (backend.Role, error) {
+func roleOf(name string) (backend.Speaker, error) {
 	switch strings.ToLower(name) {
 	case "user", "human":
 		return backend.User, nil

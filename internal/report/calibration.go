@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -25,17 +26,15 @@ type Calibration struct {
 
 // An Origin is what the scores of a metric depend on beside the rows. With another one they mean something else.
 type Origin struct {
-	Judge    *Model   `json:"judge,omitempty"`
-	Embedder *Model   `json:"embedder,omitempty"`
-	Encoder  *Model   `json:"encoder,omitempty"`
-	Prompts  []Prompt `json:"prompts,omitempty"`
-	Criteria string   `json:"criteria,omitempty"` // as in a Config; of the user's own metrics only
-	Judges   string   `json:"judges,omitempty"`   // likewise
+	backend.IdentityFields
+	Prompts  []metrics.PromptIdentity `json:"prompts,omitempty"`
+	Criteria string                   `json:"criteria,omitempty"` // as in a Config; of the user's own metrics only
+	Judges   string                   `json:"judges,omitempty"`   // likewise
 }
 
 // Origin is that of a metric in a run of this configuration.
 func (c *Config) Origin(metric string) Origin {
-	return Origin{c.Judge, c.Embedder, c.Encoder, c.Prompts, c.Criteria, c.Judges}.of(metric)
+	return Origin{c.IdentityFields, c.Prompts, c.Criteria, c.Judges}.of(metric)
 }
 
 // of leaves out what a metric does not ask. What the user's own metrics ask is not known here: all stays.
@@ -45,15 +44,7 @@ func (o Origin) of(metric string) Origin {
 		return o
 	}
 	m, part := list[0], Origin{}
-	if m.JudgeOps != 0 {
-		part.Judge = o.Judge
-	}
-	if m.EmbedOps != 0 {
-		part.Embedder = o.Embedder
-	}
-	if m.EncoderOps != 0 {
-		part.Encoder = o.Encoder
-	}
+	part.IdentityFields = m.Asks.Of(o.Models()).Fields()
 	for _, p := range o.Prompts {
 		if slices.Contains(m.Prompts, p.Name) {
 			part.Prompts = append(part.Prompts, p)
@@ -108,16 +99,13 @@ func (c *Calibration) CheckOrigin(run *Config) error {
 // differ.
 func (c *Calibration) differs(run *Config) string {
 	had, have := c.Origin.of(c.Metric), run.Origin(c.Metric)
-	for _, m := range []struct {
-		role      string
-		had, have *Model
-	}{{"judge", had.Judge, have.Judge}, {"embedding model", had.Embedder, have.Embedder}, {"encoder", had.Encoder, have.Encoder}} {
-		if m.had != nil && (m.have == nil || m.have.Digest != m.had.Digest) {
-			return fmt.Sprintf("another %s, %s", m.role, m.had.Name)
+	for _, d := range had.Models().Differences(have.Models()) {
+		if d.AHas && (d.In == backend.Presence || d.In == backend.Weights) {
+			return fmt.Sprintf("another %s, %s", d.Role.Title(), d.A.Name)
 		}
 	}
 	for _, p := range have.Prompts {
-		other := func(q Prompt) bool { return q.Name == p.Name && q.Digest != p.Digest }
+		other := func(q metrics.PromptIdentity) bool { return q.Name == p.Name && q.Digest != p.Digest }
 		if slices.ContainsFunc(had.Prompts, other) {
 			return "another text of the prompt " + p.Name
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-eval/assay/backend"
+
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -18,13 +20,13 @@ func TestCalibrated(t *testing.T) {
 	m := manifest("a/x", "b/y")
 	m.Config.Metrics[0] = Metric{Name: "a/x", Min: 1, Max: 5, LowerIsBetter: true}
 	m.Config.Dataset.Rows = 4
-	m.Config.Judge = &Model{Name: "small", Digest: "sha256:1"}
+	m.Config.Judge = &backend.Identity{Name: "small", Digest: "sha256:1"}
 	m.Finished = ptr(Now())
 	var list []metrics.Result
 	for i, v := range []float64{1, 2, 3, 5} {
 		list = append(list, scored(fmt.Sprint(i), "a/x", v), scored(fmt.Sprint(i), "b/y", 0.5))
 	}
-	c := &Calibration{Metric: "a/x", Field: "correct", N: 70, Origin: Origin{Judge: m.Config.Judge},
+	c := &Calibration{Metric: "a/x", Field: "correct", N: 70, Origin: Origin{IdentityFields: backend.IdentityFields{Judge: m.Config.Judge}},
 		Map: stats.Map{Method: "isotonic", X: []float64{1, 3}, Y: []float64{0.95, 0.15}, Floor: 0.01}}
 	r, err := Summarize(&m, each(list), c)
 	if err != nil {
@@ -45,7 +47,7 @@ func TestCalibrated(t *testing.T) {
 	if page := render(t, Options{Format: "json"}, r); !strings.Contains(page, `"calibration": "the scores are mapped`) {
 		t.Errorf("json without the calibration:\n%s", page)
 	}
-	m.Config.Judge = &Model{Name: "large", Digest: "sha256:2"}
+	m.Config.Judge = &backend.Identity{Name: "large", Digest: "sha256:2"}
 	r, err = Summarize(&m, each(list), c)
 	if err != nil || !strings.Contains(strings.Join(r.Notes(), "\n"), "the map is for another judge, small") {
 		t.Errorf("another judge: %v, %v", r.Notes(), err)
@@ -182,9 +184,11 @@ func TestGivenCalibration(t *testing.T) {
 func TestOrigin(t *testing.T) {
 	config := func() *Config {
 		return &Config{
-			Judge:    &Model{Name: "small", Digest: "sha256:1"},
-			Embedder: &Model{Name: "mini", Digest: "sha256:2"},
-			Prompts:  []Prompt{{Name: "faithfulness_statements", Digest: "sha256:3"}, {Name: "other", Digest: "sha256:4"}},
+			IdentityFields: backend.IdentityFields{
+				Judge:    &backend.Identity{Name: "small", Digest: "sha256:1"},
+				Embedder: &backend.Identity{Name: "mini", Digest: "sha256:2"},
+			},
+			Prompts:  []metrics.PromptIdentity{{Name: "faithfulness_statements", Digest: "sha256:3"}, {Name: "other", Digest: "sha256:4"}},
 			Criteria: "sha256:5",
 		}
 	}
@@ -198,11 +202,11 @@ func TestOrigin(t *testing.T) {
 			t.Errorf("%s: %v, want %q", metric, err, want)
 		}
 	}
-	judge := func(c *Config) { c.Judge = &Model{Name: "large", Digest: "sha256:9"} }
+	judge := func(c *Config) { c.Judge = &backend.Identity{Name: "large", Digest: "sha256:9"} }
 	check("faithfulness/claims", "", func(*Config) {})
 	check("faithfulness/claims", "is for another judge, small", judge)
 	check("faithfulness/claims", "is for another judge, small", func(c *Config) { c.Judge = nil })
-	check("faithfulness/claims", "", func(c *Config) { c.Judge = &Model{Name: "another name", Digest: "sha256:1"} })
+	check("faithfulness/claims", "", func(c *Config) { c.Judge = &backend.Identity{Name: "another name", Digest: "sha256:1"} })
 	check("faithfulness/claims", "", func(c *Config) { c.Embedder, c.Criteria = nil, "" })
 	check("faithfulness/claims", "another text of the prompt faithfulness_statements", func(c *Config) { c.Prompts[0].Digest = "sha256:9" })
 	check("faithfulness/claims", "", func(c *Config) { c.Prompts[1].Digest = "sha256:9" })

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/gofrs/flock"
 )
@@ -38,15 +39,13 @@ type Manifest struct {
 
 // A Config is the part of a [Manifest] that determines the results. Two runs with one Config are one run.
 type Config struct {
-	Dataset  Dataset  `json:"dataset"`
-	Metrics  []Metric `json:"metrics"`
-	Judge    *Model   `json:"judge,omitempty"`
-	Embedder *Model   `json:"embedder,omitempty"`
-	Encoder  *Model   `json:"encoder,omitempty"`
-	Prompts  []Prompt `json:"prompts,omitempty"`
-	Criteria string   `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
-	Judges   string   `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
-	Seed     uint64   `json:"seed"`
+	Dataset Dataset  `json:"dataset"`
+	Metrics []Metric `json:"metrics"`
+	backend.IdentityFields
+	Prompts  []metrics.PromptIdentity `json:"prompts,omitempty"`
+	Criteria string                   `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
+	Judges   string                   `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
+	Seed     uint64                   `json:"seed"`
 
 	Frequencies string `json:"frequencies,omitempty"` // the digest of the counts of tokens in the references, where a metric weighs by them
 }
@@ -71,21 +70,6 @@ type Metric struct {
 	Min           float64 `json:"min"`
 	Max           float64 `json:"max"`
 	LowerIsBetter bool    `json:"lower_is_better,omitempty"`
-}
-
-// A Model identifies the model that answered.
-type Model struct {
-	Engine  string `json:"engine"`
-	Name    string `json:"name"`
-	Digest  string `json:"digest"`
-	Context int    `json:"context"`
-}
-
-// A Prompt identifies the text that was asked with.
-type Prompt struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Digest  string `json:"digest"`
 }
 
 // Calls counts what was asked of the models, over all attempts of a run.
@@ -122,13 +106,15 @@ func (c Config) differs(d Config) string {
 		{"criteria", c.Criteria, d.Criteria},
 		{"trained judges", c.Judges, d.Judges},
 		{"metrics", c.Metrics, d.Metrics},
-		{"judge", c.Judge, d.Judge},
-		{"embedding model", c.Embedder, d.Embedder},
-		{"encoder", c.Encoder, d.Encoder},
 		{"prompts", c.Prompts, d.Prompts},
 		{"seed", c.Seed, d.Seed},
 		{"count of tokens in the references", c.Frequencies, d.Frequencies},
 	} {
+		if part.name == "prompts" {
+			if models := c.Models().Differences(d.Models()); len(models) > 0 {
+				return models[0].Role.Title()
+			}
+		}
 		a, errA := json.Marshal(part.a)
 		b, errB := json.Marshal(part.b)
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-eval/assay/backend"
+
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -195,7 +197,7 @@ func TestRefusals(t *testing.T) {
 	other.Config.Seed = 7
 	check("another seed", dir, other, "its seed differs")
 	other = m
-	other.Config.Judge = &Model{Digest: "sha256:1"}
+	other.Config.Judge = &backend.Identity{Digest: "sha256:1"}
 	check("another judge", dir, other, "its judge differs")
 	other = m
 	other.Config.Frequencies = "sha256:1"

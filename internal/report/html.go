@@ -166,14 +166,11 @@ func (r *Report) facts() []factView {
 		{"its content", "sha256:" + c.Dataset.SHA256},
 		{"rows", fmt.Sprintf("%d, %d with results, %d bad", c.Dataset.Rows, r.Samples, c.Dataset.BadRows)},
 	}
-	model := func(name string, m *Model) {
-		if m != nil {
-			facts = append(facts, factView{name, fmt.Sprintf("%s on %s, %s, context %d", m.Name, m.Engine, m.Digest, m.Context)})
-		}
+	models := c.Models()
+	for _, role := range models.Roles() {
+		m := models[role]
+		facts = append(facts, factView{role.Label(), fmt.Sprintf("%s on %s, %s, context %d", m.Name, m.Engine, m.Digest, m.Context)})
 	}
-	model("judge", c.Judge)
-	model("embeddings", c.Embedder)
-	model("encoder", c.Encoder)
 	for _, p := range c.Prompts {
 		facts = append(facts, factView{"prompt", p.Name + " " + p.Version})
 	}

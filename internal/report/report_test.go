@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-eval/assay/backend"
+
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -67,10 +69,12 @@ func run(t *testing.T) *Report {
 				{Name: questions, Doc: "How near the question is to questions made from the answer.", Source: "RAGAS (2024), section 3", Min: -1, Max: 1},
 				{Name: noise, Doc: "Made up for this test.", Source: "here", Max: 4, LowerIsBetter: true},
 			},
-			Judge:    &Model{Engine: "llama.cpp v0.4.0", Name: "tinyllama", Digest: "sha256:" + strings.Repeat("12", 32), Context: 2048},
-			Embedder: &Model{Engine: "llama.cpp v0.4.0", Name: "minilm", Digest: "sha256:" + strings.Repeat("34", 32), Context: 512},
-			Prompts:  []Prompt{{Name: "claims", Version: "1", Digest: "sha256:00"}},
-			Seed:     1,
+			IdentityFields: backend.IdentityFields{
+				Judge:    &backend.Identity{Engine: "llama.cpp v0.4.0", Name: "tinyllama", Digest: "sha256:" + strings.Repeat("12", 32), Context: 2048},
+				Embedder: &backend.Identity{Engine: "llama.cpp v0.4.0", Name: "minilm", Digest: "sha256:" + strings.Repeat("34", 32), Context: 512},
+			},
+			Prompts: []metrics.PromptIdentity{{Name: "claims", Version: "1", Digest: "sha256:00"}},
+			Seed:    1,
 		},
 		Started: at("2026-11-21T10:00:00Z"), Finished: ptr(at("2026-11-21T10:01:30Z")), Seconds: 90.25,
 		Calls: Calls{Cached: 3, Computed: 141},

@@ -115,14 +115,9 @@ func (r *Report) ranged() bool {
 func (r *Report) title() string {
 	c := r.Manifest.Config
 	s := fmt.Sprintf("%s: %s", filepath.Base(c.Dataset.Path), plural(c.Dataset.Rows, "row"))
-	if c.Judge != nil {
-		s += ", judge " + c.Judge.Name
-	}
-	if c.Embedder != nil {
-		s += ", embeddings " + c.Embedder.Name
-	}
-	if c.Encoder != nil {
-		s += ", encoder " + c.Encoder.Name
+	models := c.Models()
+	for _, role := range models.Roles() {
+		s += ", " + role.Label() + " " + models[role].Name
 	}
 	return s
 }
