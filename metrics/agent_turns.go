@@ -1,30 +1,12 @@
 package metrics
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
 )
-
-// String writes a call as the turns of a conversation show it: weather(city: "Oslo", days: 2), the
-// arguments by name and their values in JSON.
-func (c ToolCall) String() string {
-	var args []string
-	for _, name := range slices.Sorted(maps.Keys(c.Args)) {
-		var value bytes.Buffer
-		if json.Compact(&value, c.Args[name]) != nil {
-			value.WriteString(strconv.Quote(string(c.Args[name])))
-		}
-		args = append(args, name+": "+value.String())
-	}
-	return c.Name + "(" + strings.Join(args, ", ") + ")"
-}
 
 // CallsTurn is the assistant's turn in which it calls tools, with what it says beside that, as
 // [Sample.History] holds it.

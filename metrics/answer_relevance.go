@@ -88,18 +88,3 @@ func decodeQuestion(r reply) (string, error) {
 	}
 	return unlabelled(items[0].text), nil
 }
-
-// unlabelled removes a label such as "Question:" from the beginning of text.
-func unlabelled(text string) string {
-	label, rest, ok := strings.Cut(text, ":")
-	if ok && strings.TrimSpace(rest) != "" && strings.EqualFold(strings.Trim(label, "*_ "), "question") {
-		return clean(strings.TrimLeft(rest, "*_ "))
-	}
-	return clean(text)
-}
-
-// lastRunes is the end of a sentence, where its marks stand.
-func lastRunes(s string) string {
-	r := []rune(s)
-	return string(r[max(0, len(r)-4):])
-}

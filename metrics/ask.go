@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/assay-eval/assay/backend"
 )
@@ -40,9 +39,6 @@ type reply struct {
 	cut  bool   // it reached its length limit, or repeated itself, and may end in the middle
 }
 
-// errCut says that a reply was cut where that loses something. It travels with ErrBadReply.
-var errCut = errors.New("the reply was cut at its length limit, or repeated itself")
-
 // ask has the judge reply to q and decodes the reply. A reply that decode refuses is asked for again as
 // a new draw, at some temperature, since a greedy one would only repeat itself; in the end the error
 // wraps ErrBadReply and quotes the last reply. Errors of the backend are returned as they are.
@@ -71,7 +67,7 @@ func ask[T any](ctx context.Context, m Models, q query, decode func(reply) (T, e
 		if err != nil {
 			return zero, fmt.Errorf("prompt %s: %w", p.Name, err)
 		}
-		m.calls.add(backend.GenerateKey(info, req), g.PromptTokens, g.OutputTokens)
+		m.Note(backend.GenerateKey(info, req), g.PromptTokens, g.OutputTokens)
 		r := reply{mend(strings.ToValidUTF8(g.Text, "\uFFFD")), g.Stop != backend.StopEnd}
 		v, err := decode(r)
 		if err == nil {
@@ -96,22 +92,4 @@ func retrySampling(s backend.Sampling, try int, seed uint64) backend.Sampling {
 		s.Seed += seed
 	}
 	return s
-}
-
-// tooMuch reports whether err says that less must be asked at once.
-func tooMuch(err error) bool {
-	return errors.Is(err, backend.ErrPromptTooLong) || errors.Is(err, errCut)
-}
-
-// bounded cuts text to what an error message may quote.
-func bounded(text string) string {
-	const limit = 300
-	if len(text) <= limit {
-		return text
-	}
-	end := limit
-	for end > limit-utf8.UTFMax && !utf8.RuneStart(text[end]) { // text that is not UTF-8 may have no start
-		end--
-	}
-	return text[:end] + "…"
 }

@@ -51,7 +51,7 @@ func countBLEU(answer []string, references [][]string) bleuCounts {
 	b := bleuCounts{answer: len(answer), reference: len(references[0])}
 	for _, r := range references[1:] {
 		// Of two that are equally near, the shorter.
-		if d, best := distance(len(r), b.answer), distance(b.reference, b.answer); d < best || d == best && len(r) < b.reference {
+		if d, best := lengthsApart(len(r), b.answer), lengthsApart(b.reference, b.answer); d < best || d == best && len(r) < b.reference {
 			b.reference = len(r)
 		}
 	}
@@ -164,3 +164,6 @@ func scoreGLEU(_ context.Context, _ Models, s *Sample) (Score, error) {
 		return Score{ratio(o.common, max(o.answer, o.reference)), []Finding{{Kind: "note", Text: note}}}, nil
 	})
 }
+
+// lengthsApart is the absolute difference.
+func lengthsApart(a, b int) int { return max(a-b, b-a) }

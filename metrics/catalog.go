@@ -3,20 +3,18 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/tokenize"
 )
 
 // All returns every metric, sorted by name.
 func All() []Metric {
-	list := slices.Concat(
-		paperMetrics(), ragasMetrics(), claimsMetrics(), unitxtMetrics(),
-		logitMetrics(), gradeMetrics(), criteriaMetrics(), safetyMetrics(), agentMetrics(),
-		likelihoodMetrics(), embeddingMetrics(), lexicalMetrics(), encoderMetrics(), retrievalMetrics(), formMetrics(),
-	)
+	list := slices.Concat(judgedFamilyMetrics(), likelihoodFamilyMetrics(), vectorFamilyMetrics(), textFamilyMetrics(),
+		formMetrics(), retrievalMetrics(), agentMetrics(), criteriaFamilyMetrics())
 	slices.SortFunc(list, func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
@@ -30,11 +28,6 @@ func defaults() map[string]string {
 		}
 	}
 	return methods
-}
-
-// paperMetrics are those of the RAGAS paper, by its own methods.
-func paperMetrics() []Metric {
-	return []Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims()}
 }
 
 // A PresetList is a named list of metrics that go together.
@@ -145,7 +138,7 @@ func metricNames() []string {
 func nearest(name string, candidates []string) string {
 	best, bestLike := "", 0.6
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		if like := agreement(letters(name), letters(c)); like > bestLike {
+		if like := tokenize.Agreement(letters(name), letters(c), 0.8); like > bestLike {
 			best, bestLike = c, like
 		}
 	}
@@ -157,45 +150,17 @@ func letters(name string) []string {
 	return strings.Split(strings.NewReplacer("_", "", "-", "", "/", "", " ", "").Replace(strings.ToLower(name)), "")
 }
 
-// Check reports, before the first sample, why ms cannot run: a model that is missing or lacks an
-// ability, or a column that no sample fills. Fields are those that the dataset fills in some row. The error says what
-// to do, a line per metric.
-func Check(ms []Metric, models Models, fields Field) error {
-	var errs []error
-	for _, m := range ms {
-		if missing := m.Needs &^ fields; missing != 0 {
-			errs = append(errs, fmt.Errorf("%s needs %v, which the dataset does not have: leave the metric out, or map a column to it", m.Name, missing))
-		}
-		for _, role := range backend.Roles() {
-			if err := checkModel(m, role, models.Role(role)); err != nil {
-				errs = append(errs, err)
-			}
-		}
+// promptExamples describes the prompts of all metrics, by name.
+func promptExamples() map[string]promptExample {
+	all := make(map[string]promptExample)
+	for _, family := range []map[string]promptExample{
+		judgedFamilyPrompts(), likelihoodFamilyPrompts(), criteriaFamilyPrompts(), agentPrompts(),
+	} {
+		maps.Copy(all, family)
 	}
-	return errors.Join(errs...)
+	return all
 }
 
-// checkModel reports why m cannot ask b, nil for none, in a role.
-func checkModel(m Metric, role backend.Role, b backend.Backend) error {
-	want := m.Asks[role]
-	if want == 0 {
-		return nil
-	}
-	if b == nil {
-		return fmt.Errorf("%s needs a model that can %v: name %s", m.Name, want, role.WithArticle())
-	}
-	info := b.Info()
-	if !info.Ops.Has(want) {
-		return fmt.Errorf("%s needs %s that can %v, but %s on %s can only %v: name another",
-			m.Name, role.WithArticle(), want, info.Model, info.Engine, info.Ops)
-	}
-	if role != backend.Encoder {
-		return nil
-	}
-	for _, label := range m.Outputs {
-		if _, err := encoderOutput(info, label); err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
-		}
-	}
-	return nil
-}
+// LoadOwnPrompts reads the user's prompts, files *.tmpl at the root of fsys, each of which replaces the built-in one of
+// its name: see [LoadPrompts].
+func LoadOwnPrompts(fsys fs.FS) (Prompts, error) { return LoadPrompts(fsys, promptExamples()) }

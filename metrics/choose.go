@@ -25,7 +25,7 @@ func logProbs(ctx context.Context, m Models, prompt string, data any, continuati
 	if err != nil {
 		return nil, fmt.Errorf("prompt %s: %w", p.Name, err)
 	}
-	m.calls.add(backend.ScoreKey(m.Role(backend.Judge).Info(), req), got.PromptTokens, 0)
+	m.Note(backend.ScoreKey(m.Role(backend.Judge).Info(), req), got.PromptTokens, 0)
 	if len(got.LogProbs) != len(continuations) {
 		return nil, fmt.Errorf("prompt %s: %d lists of probabilities for %d continuations", p.Name, len(got.LogProbs), len(continuations))
 	}

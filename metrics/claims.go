@@ -21,59 +21,6 @@ func claimsMetrics() []Metric {
 	return list
 }
 
-// claimsPrompts are those of claimsMetrics that no other family has.
-func claimsPrompts() map[string]promptExample { return nil }
-
-func ragChecks() []claimCheck {
-	return []claimCheck{
-		{
-			name: "ragchecker/precision", parts: answerByReference, score: claimPrecision,
-			doc:     "share of the answer's claims that the reference supports",
-			formula: "claims of the answer that the reference supports / claims of the answer",
-		}, {
-			name: "ragchecker/recall", parts: referenceByAnswer, score: claimRecall,
-			doc:     "share of the reference's claims that the answer makes",
-			formula: "claims of the reference that the answer supports / claims of the reference",
-		}, {
-			name: "ragchecker/f1", parts: answerByReference | referenceByAnswer, score: claimF(1),
-			doc:     "harmonic mean of claim precision and claim recall between answer and reference",
-			formula: "2PR / (P + R), where P is ragchecker/precision and R is ragchecker/recall",
-		}, {
-			name: "ragchecker/claim_recall", parts: referenceByContexts, score: retrievedRecall,
-			doc:     "share of the reference's claims that at least one context supports",
-			formula: "claims of the reference that a context supports / claims of the reference",
-		}, {
-			name: "ragchecker/context_precision", parts: referenceByContexts, score: relevantContexts,
-			doc:     "share of the contexts that support a claim of the reference",
-			formula: "contexts that support any claim of the reference / contexts",
-		}, {
-			name: "ragchecker/context_utilization", parts: referenceByAnswer | referenceByContexts, score: contextUse,
-			doc:     "share of the reference's claims in the contexts that the answer makes too",
-			formula: "claims of the reference that a context and the answer support / claims of the reference that a context supports",
-		}, {
-			name: "ragchecker/noise_relevant", parts: noiseParts, score: noiseIn(true), lowerIsBetter: true,
-			doc:     "share of the answer's claims that are wrong and come from a relevant context",
-			formula: noiseFormula(true),
-		}, {
-			name: "ragchecker/noise_irrelevant", parts: noiseParts, score: noiseIn(false), lowerIsBetter: true,
-			doc:     "share of the answer's claims that are wrong and come from an irrelevant context",
-			formula: noiseFormula(false),
-		}, {
-			name: "ragchecker/hallucination", parts: answerByReference | answerByContexts, score: unfounded(false), lowerIsBetter: true,
-			doc:     "share of the answer's claims that neither the reference nor any context supports",
-			formula: "claims of the answer that neither the reference nor a context supports / claims of the answer",
-		}, {
-			name: "ragchecker/self_knowledge", parts: answerByReference | answerByContexts, score: unfounded(true), lowerIsBetter: true,
-			doc:     "share of the answer's claims that are right although no context supports them",
-			formula: "claims of the answer that the reference supports and no context does / claims of the answer",
-		}, {
-			name: "ragchecker/faithfulness", parts: answerByContexts, score: claimFaithfulness,
-			doc:     "share of the answer's claims that at least one context by itself supports",
-			formula: "claims of the answer that a context by itself supports / claims of the answer",
-		},
-	}
-}
-
 const noiseParts = answerByReference | answerByContexts | referenceByContexts
 
 func noiseFormula(relevant bool) string {
@@ -253,4 +200,54 @@ func claimFaithfulness(t *claimTable) (Score, error) {
 		list = append(list, answerFinding(c, c.found()))
 	}
 	return shareOf(list), nil
+}
+
+func ragChecks() []claimCheck {
+	return []claimCheck{
+		{
+			name: "ragchecker/precision", parts: answerByReference, score: claimPrecision,
+			doc:     "share of the answer's claims that the reference supports",
+			formula: "claims of the answer that the reference supports / claims of the answer",
+		}, {
+			name: "ragchecker/recall", parts: referenceByAnswer, score: claimRecall,
+			doc:     "share of the reference's claims that the answer makes",
+			formula: "claims of the reference that the answer supports / claims of the reference",
+		}, {
+			name: "ragchecker/f1", parts: answerByReference | referenceByAnswer, score: claimF(1),
+			doc:     "harmonic mean of claim precision and claim recall between answer and reference",
+			formula: "2PR / (P + R), where P is ragchecker/precision and R is ragchecker/recall",
+		}, {
+			name: "ragchecker/claim_recall", parts: referenceByContexts, score: retrievedRecall,
+			doc:     "share of the reference's claims that at least one context supports",
+			formula: "claims of the reference that a context supports / claims of the reference",
+		}, {
+			name: "ragchecker/context_precision", parts: referenceByContexts, score: relevantContexts,
+			doc:     "share of the contexts that support a claim of the reference",
+			formula: "contexts that support any claim of the reference / contexts",
+		}, {
+			name: "ragchecker/context_utilization", parts: referenceByAnswer | referenceByContexts, score: contextUse,
+			doc:     "share of the reference's claims in the contexts that the answer makes too",
+			formula: "claims of the reference that a context and the answer support / claims of the reference that a context supports",
+		}, {
+			name: "ragchecker/noise_relevant", parts: noiseParts, score: noiseIn(true), lowerIsBetter: true,
+			doc:     "share of the answer's claims that are wrong and come from a relevant context",
+			formula: noiseFormula(true),
+		}, {
+			name: "ragchecker/noise_irrelevant", parts: noiseParts, score: noiseIn(false), lowerIsBetter: true,
+			doc:     "share of the answer's claims that are wrong and come from an irrelevant context",
+			formula: noiseFormula(false),
+		}, {
+			name: "ragchecker/hallucination", parts: answerByReference | answerByContexts, score: unfounded(false), lowerIsBetter: true,
+			doc:     "share of the answer's claims that neither the reference nor any context supports",
+			formula: "claims of the answer that neither the reference nor a context supports / claims of the answer",
+		}, {
+			name: "ragchecker/self_knowledge", parts: answerByReference | answerByContexts, score: unfounded(true), lowerIsBetter: true,
+			doc:     "share of the answer's claims that are right although no context supports them",
+			formula: "claims of the answer that the reference supports and no context does / claims of the answer",
+		}, {
+			name: "ragchecker/faithfulness", parts: answerByContexts, score: claimFaithfulness,
+			doc:     "share of the answer's claims that at least one context by itself supports",
+			formula: "claims of the answer that a context by itself supports / claims of the answer",
+		},
+	}
 }

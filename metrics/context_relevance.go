@@ -116,26 +116,6 @@ var (
 	errContradiction = errors.New("the reply says that nothing helps, and copies sentences all the same")
 )
 
-// copiedLines returns every line of a reply as an item, without the markers that lists have and texts
-// may have too, or the texts in its JSON.
-func copiedLines(text string) []item {
-	if v, ok := findJSON(text); ok {
-		if items := jsonItems(v); items != nil {
-			return items
-		}
-	}
-	var items []item
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if it, ok := parseItem(line); ok {
-			items = append(items, item{it.number, clean(it.text)})
-		} else if !strings.HasPrefix(line, "```") {
-			items = append(items, item{-1, clean(line)})
-		}
-	}
-	return items
-}
-
 // decodeExtract matches the sentences in a reply with those of the contexts.
 func decodeExtract(r reply, match *matcher, nothing []string) (extract, error) {
 	var e extract
@@ -156,7 +136,7 @@ func decodeExtract(r reply, match *matcher, nothing []string) (extract, error) {
 		switch {
 		case found != nil:
 			e.found = append(e.found, found...)
-		case slices.ContainsFunc(nothing, func(p string) bool { return containsWords(tokenize.Normalize(text), p) }):
+		case slices.ContainsFunc(nothing, func(p string) bool { return tokenize.ContainsWords(tokenize.Normalize(text), p) }):
 			insufficient = true
 		case !preamble(text):
 			e.strange = append(e.strange, strings.TrimSpace(text))

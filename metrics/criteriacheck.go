@@ -340,3 +340,12 @@ func schemaFindings(e *jsonschema.ValidationError) []Finding {
 	}
 	return list
 }
+
+// formatJSON is the check "json" of a criteria file. With a schema, or for another text, it is written there.
+func formatJSON() Metric {
+	m := checkMetric(frame{name: "format/json", doc: "whether the answer is JSON, with nothing around it", show: []string{"answer"}, hi: 1},
+		"the answer is one JSON value", isJSON)
+	m.Source = "promptfoo, is-json"
+	m.Default = true
+	return m
+}

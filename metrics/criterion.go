@@ -129,9 +129,6 @@ func (f frame) metric() Metric {
 // rescale takes a value from [0, 1] to the frame's range.
 func (f frame) rescale(v float64) float64 { return heldTo(f.lo+v*(f.hi-f.lo), f.lo, f.hi) }
 
-// heldTo holds v to [lo, hi], out of which rounding may have brought it.
-func heldTo(v, lo, hi float64) float64 { return max(lo, min(hi, v)) }
-
 // scoreTexts scores the frame's texts by ask. Where they do not fit and the frame says how to combine
 // windows, the contexts, or else the answer, are read in windows.
 func (f frame) scoreTexts(s *Sample, ask func(texts []shownText) (Score, error)) (Score, error) {

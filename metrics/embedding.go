@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/assay-eval/assay/backend"
-	"github.com/assay-eval/assay/tokenize"
 )
 
 // embeddingMetrics are comparisons of vectors.
@@ -57,35 +55,6 @@ func textVectors(ctx context.Context, m Models, texts []string) (vectors [][]flo
 		}
 	}
 	return vectors, windows, nil
-}
-
-// numberedTexts are those of a list that say something, with their places in it, from 1.
-type numberedTexts struct {
-	texts  []string
-	places []int
-}
-
-// saying returns the texts of a list that are not blank.
-func saying(list []string) numberedTexts {
-	var n numberedTexts
-	for i, text := range list {
-		if strings.TrimSpace(text) != "" {
-			n.texts, n.places = append(n.texts, text), append(n.places, i+1)
-		}
-	}
-	return n
-}
-
-// numberedSentences returns the sentences of texts that hold a word, with the number of the text that each is from.
-func numberedSentences(list []string) numberedTexts {
-	p := newPassage(list)
-	var n numberedTexts
-	for i, s := range p.sentences {
-		if tokenize.HasWords(s.Text) {
-			n.texts, n.places = append(n.texts, s.Text), append(n.places, p.origin[i])
-		}
-	}
-	return n
 }
 
 // answerSimilarityCosine is Ragas' semantic similarity.
@@ -210,12 +179,9 @@ func scoreContextCosine(ctx context.Context, m Models, s *Sample) (Score, error)
 		score.Because = append(score.Because, Finding{Kind: "passage", Text: text, Value: &similarity,
 			Where: fmt.Sprintf("context %d", contexts.places[i]) + inParts(", ", windows[1+i])})
 	}
-	score.Value = clipped(score.Value/float64(len(contexts.texts)), -1, 1)
+	score.Value = heldTo(score.Value/float64(len(contexts.texts)), -1, 1)
 	return score, nil
 }
-
-// clipped keeps what sums and quotients of rounded numbers may push a little over the edge of its range inside.
-func clipped(x, lo, hi float64) float64 { return min(hi, max(lo, x)) }
 
 // faithfulnessCosine looks for each of the answer's sentences in the contexts.
 func faithfulnessCosine() Metric {
@@ -255,6 +221,6 @@ func scoreFaithfulnessCosine(ctx context.Context, m Models, s *Sample) (Score, e
 		score.Because = append(score.Because, Finding{Kind: "sentence", Text: text, Value: &best,
 			Where: fmt.Sprintf("context %d: %s", contexts.places[at], contexts.texts[at])})
 	}
-	score.Value = clipped(score.Value/float64(n), -1, 1)
+	score.Value = heldTo(score.Value/float64(n), -1, 1)
 	return score, nil
 }

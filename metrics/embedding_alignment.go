@@ -73,7 +73,7 @@ func faithfulnessAlignment() Metric {
 				return Score{}, fmt.Errorf("%w: the answer or the contexts have no words", ErrNotApplicable)
 			}
 			value, credits := alignTokens(answer, contexts)
-			return Score{Value: clipped(value, -0.5, 1), Because: leastCredited(answer, contexts, credits, "context")}, nil
+			return Score{Value: heldTo(value, -0.5, 1), Because: leastCredited(answer, contexts, credits, "context")}, nil
 		},
 	}
 }
@@ -113,7 +113,7 @@ func answerCorrectnessAlignment() Metric {
 				}
 				if value, credits := alignTokens(reference, answer); value > best.Value {
 					note := Finding{Kind: "note", Text: fmt.Sprintf("reference %d", reference.places[0])}
-					best = Score{Value: clipped(value, -0.5, 1), Because: append([]Finding{note}, leastCredited(reference, answer, credits, "answer")...)}
+					best = Score{Value: heldTo(value, -0.5, 1), Because: append([]Finding{note}, leastCredited(reference, answer, credits, "answer")...)}
 				}
 			}
 			if math.IsInf(best.Value, -1) {

@@ -14,9 +14,8 @@ import (
 )
 
 // Frequencies say how common each of the embedding model's tokens is: in how many of a dataset's references it
-// stands. A metric that weighs tokens by that (see [Metric.NeedsFrequencies]) depends on all rows, so they are
-// counted before the first one is scored: see [CountReferences]. Answers do not count, so systems that are asked
-// the same questions are measured alike.
+// stands. A metric that weighs tokens by that depends on all rows, so they are counted before the first one is scored:
+// see [Metric.Prepare]. Answers do not count, so systems that are asked the same questions are measured alike.
 type Frequencies struct {
 	References int // that were counted
 	Unread     int // samples whose references the model could not read: they are left out
@@ -54,6 +53,28 @@ func CountReferences(ctx context.Context, samples iter.Seq2[*Sample, error], m M
 	return f, nil
 }
 
+// countReferences is the preparation of metrics that weigh tokens.
+var countReferences = &Preparation{
+	Doc: "counting tokens in the references",
+	Read: func(ctx context.Context, samples iter.Seq2[*Sample, error], m Models, o Options) (Knowledge, error) {
+		return CountReferences(ctx, samples, m, o)
+	},
+}
+
+// frequencies are what countReferences learned.
+func frequencies(m Models) *Frequencies {
+	f, _ := m.Known(countReferences).(*Frequencies)
+	return f
+}
+
+// Notes say that some references do not count.
+func (f *Frequencies) Notes() []string {
+	if f.Unread == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the references of %d samples could not be read and do not count for how rare a token is", f.Unread)}
+}
+
 // add counts one reference, which may have a token several times.
 func (f *Frequencies) add(tokens []string) {
 	if len(tokens) == 0 {
@@ -65,11 +86,8 @@ func (f *Frequencies) add(tokens []string) {
 	}
 }
 
-// Digest identifies the counts: "sha256:" and 64 hexadecimal digits; "" of nil.
+// Digest identifies the counts: "sha256:" and 64 hexadecimal digits.
 func (f *Frequencies) Digest() string {
-	if f == nil {
-		return ""
-	}
 	h := sha256.New()
 	fmt.Fprint(h, f.References)
 	for _, token := range slices.Sorted(maps.Keys(f.in)) {
@@ -137,9 +155,9 @@ func (b bertscore) idf() Metric {
 	m.Source = "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, with idf, without rescaling"
 	m.Formula = strings.ReplaceAll(m.Formula, "mean", "weighted mean") + idfFormula
 	m.Calls += idfCalls
-	m.NeedsFrequencies = true
+	m.Prepare = []*Preparation{countReferences}
 	m.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
-		return b.score(ctx, m, s, m.Frequencies)
+		return b.score(ctx, m, s, frequencies(m))
 	}
 	return m
 }

@@ -67,9 +67,13 @@ func weighed(t testing.TB, name string, embedder backend.Backend, f *Frequencies
 	if i < 0 {
 		t.Fatalf("no metric %s", name)
 	}
+	models := Models{Roles: Roles{backend.Embedder: embedder}}
+	if f != nil {
+		models = models.Knowing(countReferences, f)
+	}
 	var got Result
 	err := Run(t.Context(), func(yield func(*Sample, error) bool) { yield(&sample, nil) }, ms[i:i+1],
-		Models{Roles: Roles{backend.Embedder: embedder}, Frequencies: f}, Options{}, func(r Result) error { got = r; return nil })
+		models, Options{}, func(r Result) error { got = r; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func embedTokensAll(ctx context.Context, m Models, texts []string) ([]backend.To
 	size := 0
 	unit := make([]backend.TokenVectors, len(all))
 	for i, a := range all {
-		m.calls.add(backend.EmbedTokensKey(info, texts[i]), 0, 0)
+		m.Note(backend.EmbedTokensKey(info, texts[i]), 0, 0)
 		if len(a.Tokens) != len(a.Vectors) {
 			return nil, fmt.Errorf("embedding tokens: %d tokens and %d vectors for %q", len(a.Tokens), len(a.Vectors), bounded(texts[i]))
 		}
@@ -142,7 +142,7 @@ func unitCosine(a, b []float32) float64 {
 	for ; i < len(a); i++ {
 		s0 += float64(a[i]) * float64(b[i])
 	}
-	return clipped(s0+s1+s2+s3, -1, 1)
+	return heldTo(s0+s1+s2+s3, -1, 1)
 }
 
 // A tokenMatch is what a token is nearest to in another text.
@@ -169,7 +169,7 @@ func greedyMatch(a, b tokenText) (float64, []tokenMatch) {
 		}
 		sum += best.cosine * weight
 	}
-	return clipped(sum/weights, -1, 1), matches
+	return heldTo(sum/weights, -1, 1), matches
 }
 
 // maxTokens is how many tokens a score shows: those that count against it most.
@@ -258,7 +258,7 @@ func bertscoreF1() bertscore {
 			if precision <= 0 || recall <= 0 {
 				return 0
 			}
-			return clipped(2*precision*recall/(precision+recall), 0, 1)
+			return heldTo(2*precision*recall/(precision+recall), 0, 1)
 		},
 	}
 }

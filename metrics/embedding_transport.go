@@ -21,9 +21,9 @@ func moverscore() Metric {
 	m.Source = "MoverScore (Zhao et al. 2019, arXiv 1909.02622), section 3, of single tokens"
 	m.Formula = strings.ReplaceAll(m.Formula, "mean", "weighted mean") + idfFormula
 	m.Calls += idfCalls
-	m.NeedsFrequencies = true
+	m.Prepare = []*Preparation{countReferences}
 	m.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
-		return scoreMover(ctx, m, s, m.Frequencies)
+		return scoreMover(ctx, m, s, frequencies(m))
 	}
 	return m
 }
@@ -71,7 +71,7 @@ func scoreMover(ctx context.Context, m Models, s *Sample, f *Frequencies) (Score
 			}
 		}
 		far, flow := transport(newTransporter(cost, from.weights, to.weights))
-		if value := clipped(1/(1+far), 1.0/3, 1); value > best.Value {
+		if value := heldTo(1/(1+far), 1.0/3, 1); value > best.Value {
 			note := Finding{Kind: "note", Text: fmt.Sprintf("reference %d: mean distance %.3f", to.places[0], far)}
 			best = Score{Value: value, Because: append([]Finding{note}, f.tokenFindings(from, to, mostMoved(cost, flow), "reference")...)}
 		}
@@ -112,7 +112,7 @@ func mostMoved(cost [][]float64, flow [][]int64) []tokenMatch {
 				to = k
 			}
 		}
-		matches[i] = tokenMatch{clipped(1-cost[i][to]*cost[i][to]/2, -1, 1), to}
+		matches[i] = tokenMatch{heldTo(1-cost[i][to]*cost[i][to]/2, -1, 1), to}
 	}
 	return matches
 }

@@ -68,22 +68,6 @@ func Judges(labels []string) bool {
 	return slices.ContainsFunc(encoderMetrics(), func(m Metric) bool { return slices.Contains(labels, m.Outputs[0]) })
 }
 
-// encoderOutput returns which of a model's numbers has a label. The one number of a model without labels, a
-// reranker, is the relevance of a text to a query.
-func encoderOutput(info backend.Info, label string) (int, error) {
-	if info.Labels == "" && label == "context_relevance" {
-		return 0, nil
-	}
-	if i := slices.Index(strings.Split(info.Labels, ","), label); i >= 0 {
-		return i, nil
-	}
-	if info.Labels == "" {
-		return 0, fmt.Errorf("%s on %s does not say what its number means, so it is taken for relevance: "+
-			"name an encoder with an output %s", info.Model, info.Engine, label)
-	}
-	return 0, fmt.Errorf("%s on %s has the outputs %s and no %s: name another encoder", info.Model, info.Engine, info.Labels, label)
-}
-
 func scoreContextEncoder(ctx context.Context, m Models, s *Sample) (Score, error) {
 	contexts := saying(s.Contexts)
 	if len(contexts.texts) == 0 {
@@ -99,7 +83,7 @@ func scoreContextEncoder(ctx context.Context, m Models, s *Sample) (Score, error
 		score.Because = append(score.Because, Finding{Kind: "passage", Text: best[0].text, Value: &best[0].chance,
 			Where: fmt.Sprintf("context %d", contexts.places[i]) + best[0].where(", ", windows)})
 	}
-	score.Value = clipped(score.Value/float64(len(contexts.texts)), 0, 1)
+	score.Value = heldTo(score.Value/float64(len(contexts.texts)), 0, 1)
 	return score, nil
 }
 
@@ -122,7 +106,7 @@ func scoreFaithfulnessEncoder(ctx context.Context, m Models, s *Sample) (Score, 
 		score.Because = append(score.Because,
 			Finding{Kind: "sentence", Text: sentence, Value: &best[i].chance, Where: best[i].where("", windows)})
 	}
-	score.Value = clipped(score.Value/float64(len(sentences)), 0, 1)
+	score.Value = heldTo(score.Value/float64(len(sentences)), 0, 1)
 	return score, nil
 }
 
@@ -275,7 +259,7 @@ func encode(ctx context.Context, m Models, label string, pairs []backend.Pair) (
 	}
 	chances := make([]float64, len(pairs))
 	for i, numbers := range answer {
-		m.calls.add(backend.RerankKey(info, pairs[i]), 0, 0)
+		m.Note(backend.RerankKey(info, pairs[i]), 0, 0)
 		if want := strings.Count(info.Labels, ",") + 1; len(numbers) != want {
 			return nil, fmt.Errorf("encoder: %d numbers where its labels make it %d", len(numbers), want)
 		}

@@ -272,3 +272,81 @@ func (r reading) judgeHalves(ctx context.Context, m Models, claims []string) ([]
 	second, err := r.judge(ctx, m, claims[half:])
 	return append(first, second...), err
 }
+
+// paperPrompts are those of paperMetrics.
+func paperPrompts() map[string]promptExample {
+	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
+	return map[string]promptExample{
+		"faithfulness_claim_yes": {
+			verdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
+			map[string]string{".Context": "<context>", ".Statement": "<statement>"},
+		},
+		"faithfulness_statements": {
+			statementsData{Question: "<question>", Answer: "<answer>", History: history},
+			map[string]string{".Answer": "<answer>"},
+		},
+		"faithfulness_verdicts": {
+			verdictsData{Context: "<context>", Statements: []string{"<first>", "<second>"}, Question: "<question>", History: history},
+			map[string]string{".Context": "<context>", ".Statements": "<first>", "every one of .Statements": "<second>"},
+		},
+		"faithfulness_verdict": {
+			verdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
+			map[string]string{".Context": "<context>", ".Statement": "<statement>"},
+		},
+		"answer_relevance_question": {
+			questionData{Answer: "<answer>"},
+			map[string]string{".Answer": "<answer>"},
+		},
+		"context_relevance_sentences": {
+			sentencesData{Question: "<question>", Context: "<context>", History: history},
+			map[string]string{".Question": "<question>", ".Context": "<context>"},
+		},
+	}
+}
+
+// faithfulnessClaimsLogit is faithfulnessClaims with verdicts read as probabilities.
+func faithfulnessClaimsLogit() Metric {
+	return Metric{
+		Name:    "faithfulness/claims_logit",
+		Doc:     "mean probability, over the answer's statements, that the contexts support one",
+		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, its verdicts read as probabilities",
+		Formula: "sum of P(yes) over statements / statements",
+		Calls:   "1 reply for the statements, 1 choice for each",
+		Min:     0,
+		Max:     1,
+		Needs:   Question | Answer | Contexts,
+		Asks:    Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
+		Prompts: []string{"faithfulness_statements", "faithfulness_claim_yes"},
+		Score:   scoreClaimsLogit,
+	}
+}
+
+func scoreClaimsLogit(ctx context.Context, m Models, s *Sample) (Score, error) {
+	claims, err := statements(ctx, m, s)
+	if err != nil {
+		return Score{}, err
+	}
+	if len(claims) == 0 {
+		return Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", ErrNotApplicable, bounded(s.Answer))
+	}
+	p, err := pollInWindows(ctx, m, "faithfulness_claim_yes", s.Contexts, len(claims), func(text string, i int) any {
+		return verdictData{text, claims[i], s.Question, s.History}
+	})
+	if err != nil {
+		return Score{}, err
+	}
+	var score Score
+	for i, claim := range claims {
+		yes, where := p.highest(i)
+		score.Value += yes / float64(len(claims))
+		score.Because = append(score.Because, Finding{Kind: "claim", Text: claim, Value: &yes, Where: where})
+	}
+	score.Value = min(1, score.Value) // thirds do not add up exactly
+	score.Because = append(score.Because, doubts(p.mass)...)
+	return score, nil
+}
+
+// paperMetrics are those of the RAGAS paper, by its own methods.
+func paperMetrics() []Metric {
+	return []Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims(), faithfulnessClaimsLogit()}
+}

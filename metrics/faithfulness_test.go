@@ -242,7 +242,7 @@ func TestFaithfulnessOfALongJSONList(t *testing.T) {
 // A user's own prompt that asks for text is left to it.
 func TestTextPromptHasNoSchema(t *testing.T) {
 	text := "version: 1\nmax_tokens: 9\n--- user\n{{.Context}} {{range .Statements}}{{.}} {{end}}"
-	own, err := LoadPrompts(fstest.MapFS{"faithfulness_verdicts.tmpl": {Data: []byte(text)}})
+	own, err := LoadOwnPrompts(fstest.MapFS{"faithfulness_verdicts.tmpl": {Data: []byte(text)}})
 	if err != nil {
 		t.Fatal(err)
 	}

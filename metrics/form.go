@@ -15,18 +15,9 @@ func formMetrics() []Metric {
 		languageMatch(),
 		lengthWords(), lengthReference(),
 		fleschEase(), fleschKincaid(), automatedReadability(),
-		formatJSON(),
 		quotedSpans(), quotedSpansRagas(),
+		refusalPhrases(), injectionSigns(), personalData(),
 	}
-}
-
-// formatJSON is the check "json" of a criteria file. With a schema, or for another text, it is written there.
-func formatJSON() Metric {
-	m := checkMetric(frame{name: "format/json", doc: "whether the answer is JSON, with nothing around it", show: []string{"answer"}, hi: 1},
-		"the answer is one JSON value", isJSON)
-	m.Source = "promptfoo, is-json"
-	m.Default = true
-	return m
 }
 
 // maxWords bounds the length that lengthWords reports: that of a long book.
@@ -108,7 +99,7 @@ func quotedSpans() Metric {
 				f := Finding{Kind: "quotation", Text: text}
 				there := false
 				for i, c := range contexts {
-					if !there && containsWords(c, tokenize.Normalize(text)) {
+					if !there && tokenize.ContainsWords(c, tokenize.Normalize(text)) {
 						there = true
 						f.Where = fmt.Sprintf("context %d", i+1)
 						matched++

@@ -188,11 +188,6 @@ func TestQuotedSpans(t *testing.T) {
 	check("quoted_spans_ragas", `"ticket, costs 14"`, 0)   // punctuation counts
 }
 
-func TestFormatJSON(t *testing.T) {
-	wantScore(t, "JSON", scoreOne(t, named(t, "format/json"), nil, Sample{Answer: `[1, {"a": null}]`}), 1, "is JSON")
-	wantScore(t, "prose", scoreOne(t, named(t, "format/json"), nil, ferry()), 0, "not JSON")
-}
-
 // What rules say of real questions and passages, all of them in English and honest.
 func TestRulesOnData(t *testing.T) {
 	dir := os.Getenv("ASSAY_TEST_DATA")

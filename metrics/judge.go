@@ -64,7 +64,7 @@ func (j *TrainedJudge) AsMetric() (Metric, error) {
 			return Metric{}, fmt.Errorf("its feature %q is no metric's whole name: %s", bounded(names[i]), f.Name)
 		}
 		m.Asks = m.Asks.With(f.Asks)
-		m.NeedsFrequencies = m.NeedsFrequencies || f.NeedsFrequencies
+		m.Prepare = append(m.Prepare, f.Prepare...)
 		m.Outputs = append(m.Outputs, f.Outputs...)
 		if !j.Features[i].Optional {
 			m.Needs |= f.Needs
@@ -145,11 +145,7 @@ func (f *JudgeFeature) place(v float64) string {
 // CheckModels returns an error if the models or prompts are not those that the judge's features asked when it
 // was trained: their values mean something else then.
 func (j *TrainedJudge) CheckModels(models Models) error {
-	have := backend.Identities{}
-	for role, b := range models.Roles {
-		have[role] = b.Info().Identity()
-	}
-	for _, d := range j.Models().Differences(have) {
+	for _, d := range j.Models().Differences(models.Identities()) {
 		if d.In == backend.Weights {
 			return fmt.Errorf("%s was trained with the %s %s (%.19s), and %s (%.19s) is another: name that one, or train again",
 				j.Metric, d.Role.Title(), d.A.Name, d.A.Digest, d.B.Name, d.B.Digest)

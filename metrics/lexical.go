@@ -61,7 +61,7 @@ func matchMetrics() []Metric {
 			Name: "answer_correctness/contains_normalised", Source: "DPR (Karpukhin et al. 2020, arXiv 2004.04906), answer matching",
 			Doc:     "whether one of the references stands in the answer but for case, punctuation and articles, in any script",
 			Formula: "1 if a reference's tokens are a run of the answer's, else 0",
-			Score:   scoreMatch(tokenize.Tokens, containsRun),
+			Score:   scoreMatch(tokenize.Tokens, tokenize.ContainsRun),
 		}),
 	}
 }

@@ -49,7 +49,7 @@ func likelihoodPrompts() map[string]promptExample {
 			map[string]string{".Question": "<question>", ".Answer": "<answer>"},
 		},
 		"selfcheck_answer": {
-			sentencesData{Question: "<question>", Context: "<context>", History: history},
+			contextData{Question: "<question>", Context: "<context>", History: history},
 			map[string]string{".Question": "<question>", ".Context": "<context>"},
 		},
 		"exam_questions": {
@@ -277,7 +277,7 @@ func headOf(ctx context.Context, m Models, p backend.Pair) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("reward: %w", err)
 	}
-	m.calls.add(backend.RerankKey(m.Role(backend.Judge).Info(), p), 0, 0)
+	m.Note(backend.RerankKey(m.Role(backend.Judge).Info(), p), 0, 0)
 	if len(lists) != 1 || len(lists[0]) != 1 {
 		return 0, fmt.Errorf("reward: the model's head gave %v, want one number: a classifier is no reward model", lists)
 	}

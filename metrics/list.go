@@ -318,3 +318,38 @@ func saysNothing(text string, phrases []string) bool {
 	}
 	return false
 }
+
+// copiedLines returns every line of a reply as an item, without the markers that lists have and texts
+// may have too, or the texts in its JSON.
+func copiedLines(text string) []item {
+	if v, ok := findJSON(text); ok {
+		if items := jsonItems(v); items != nil {
+			return items
+		}
+	}
+	var items []item
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if it, ok := parseItem(line); ok {
+			items = append(items, item{it.number, clean(it.text)})
+		} else if !strings.HasPrefix(line, "```") {
+			items = append(items, item{-1, clean(line)})
+		}
+	}
+	return items
+}
+
+// unlabelled removes a label such as "Question:" from the beginning of text.
+func unlabelled(text string) string {
+	label, rest, ok := strings.Cut(text, ":")
+	if ok && strings.TrimSpace(rest) != "" && strings.EqualFold(strings.Trim(label, "*_ "), "question") {
+		return clean(strings.TrimLeft(rest, "*_ "))
+	}
+	return clean(text)
+}
+
+// lastRunes is the end of a sentence, where its marks stand.
+func lastRunes(s string) string {
+	r := []rune(s)
+	return string(r[max(0, len(r)-4):])
+}

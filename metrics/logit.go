@@ -2,11 +2,8 @@ package metrics
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/assay-eval/assay/backend"
-	"github.com/assay-eval/assay/tokenize"
 )
 
 // logitMetrics are questions of yes and no, read as probabilities. None asks the judge to write anything: a
@@ -16,19 +13,6 @@ import (
 // half on the right side may still give more to the better text.
 func logitMetrics() []Metric {
 	return []Metric{
-		{
-			Name:    "faithfulness/claims_logit",
-			Doc:     "mean probability, over the answer's statements, that the contexts support one",
-			Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, its verdicts read as probabilities",
-			Formula: "sum of P(yes) over statements / statements",
-			Calls:   "1 reply for the statements, 1 choice for each",
-			Min:     0,
-			Max:     1,
-			Needs:   Question | Answer | Contexts,
-			Asks:    Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
-			Prompts: []string{"faithfulness_statements", "faithfulness_claim_yes"},
-			Score:   scoreClaimsLogit,
-		},
 		{
 			Name:    "faithfulness/logit",
 			Doc:     "probability that the contexts support the whole answer",
@@ -94,10 +78,6 @@ func logitPrompts() map[string]promptExample {
 		map[string]string{".Context": "<context>", ".Question": "<question>", ".Answer": "<answer>"},
 	}
 	return map[string]promptExample{
-		"faithfulness_claim_yes": {
-			verdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
-			map[string]string{".Context": "<context>", ".Statement": "<statement>"},
-		},
 		"faithfulness_answer_yes": answered,
 		"completeness_yes":        answered,
 		"context_precision_yes":   answered,
@@ -110,7 +90,7 @@ func logitPrompts() map[string]promptExample {
 			map[string]string{".Question": "<question>", ".Reference": "<reference>", ".Answer": "<answer>"},
 		},
 		"context_relevance_yes": {
-			sentencesData{Question: "<question>", Context: "<context>", History: history},
+			contextData{Question: "<question>", Context: "<context>", History: history},
 			map[string]string{".Question": "<question>", ".Context": "<context>"},
 		},
 		"context_relevance_sentence_yes": {
@@ -126,6 +106,12 @@ type answeredData struct {
 	History                   []backend.Message
 }
 
+// contextData is a question and a context.
+type contextData struct {
+	Question, Context string
+	History           []backend.Message
+}
+
 // exchangeData is a question and its answer: answer_relevance_yes and p_true are rendered with it.
 type exchangeData struct {
 	Question, Answer string
@@ -136,31 +122,6 @@ type exchangeData struct {
 type agreementData struct {
 	Question, Reference, Answer string
 	History                     []backend.Message
-}
-
-func scoreClaimsLogit(ctx context.Context, m Models, s *Sample) (Score, error) {
-	claims, err := statements(ctx, m, s)
-	if err != nil {
-		return Score{}, err
-	}
-	if len(claims) == 0 {
-		return Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", ErrNotApplicable, bounded(s.Answer))
-	}
-	p, err := pollInWindows(ctx, m, "faithfulness_claim_yes", s.Contexts, len(claims), func(text string, i int) any {
-		return verdictData{text, claims[i], s.Question, s.History}
-	})
-	if err != nil {
-		return Score{}, err
-	}
-	var score Score
-	for i, claim := range claims {
-		yes, where := p.highest(i)
-		score.Value += yes / float64(len(claims))
-		score.Because = append(score.Because, Finding{Kind: "claim", Text: claim, Value: &yes, Where: where})
-	}
-	score.Value = min(1, score.Value) // thirds do not add up exactly
-	score.Because = append(score.Because, doubts(p.mass)...)
-	return score, nil
 }
 
 func scoreFaithfulnessLogit(ctx context.Context, m Models, s *Sample) (Score, error) {
@@ -216,40 +177,4 @@ func scoreCorrectnessLogit(ctx context.Context, m Models, s *Sample) (Score, err
 	}
 	score.Because = append(score.Because, doubts(mass)...)
 	return score, nil
-}
-
-// A textAt is one of a list, and its number in it, from 1.
-type textAt struct {
-	text   string
-	number int
-}
-
-// nonBlank returns the texts of a list that are not blank, without white space around them.
-func nonBlank(list []string) []textAt {
-	var texts []textAt
-	for i, text := range list {
-		if text = strings.TrimSpace(text); text != "" {
-			texts = append(texts, textAt{text, i + 1})
-		}
-	}
-	return texts
-}
-
-func textsOf(list []textAt) []string {
-	var all []string
-	for _, n := range list {
-		all = append(all, n.text)
-	}
-	return all
-}
-
-// worded returns the sentences of a text that say something.
-func worded(text string) []string {
-	var list []string
-	for _, s := range tokenize.Sentences(text) {
-		if tokenize.HasWords(s.Text) {
-			list = append(list, s.Text)
-		}
-	}
-	return list
 }

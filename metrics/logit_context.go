@@ -79,7 +79,7 @@ func scoreContextRelevanceLogit(ctx context.Context, m Models, s *Sample) (Score
 	mass := 1.0
 	for _, c := range contexts {
 		p, err := pollInWindows(ctx, m, "context_relevance_yes", []string{c.text}, 1, func(text string, _ int) any {
-			return sentencesData{s.Question, text, s.History}
+			return contextData{s.Question, text, s.History}
 		})
 		if err != nil {
 			return Score{}, err
@@ -91,15 +91,6 @@ func scoreContextRelevanceLogit(ctx context.Context, m Models, s *Sample) (Score
 	score.Value = min(1, score.Value)
 	score.Because = append(score.Because, doubts(mass)...)
 	return score, nil
-}
-
-// where names a context, and perhaps a window of it.
-func (n textAt) where(window string) string {
-	where := fmt.Sprintf("context %d", n.number)
-	if window != "" {
-		where += ", " + window
-	}
-	return where
 }
 
 // sentenceData is what context_relevance_sentence_yes is rendered with.

@@ -83,45 +83,6 @@ func notes(got Result) string {
 	return strings.Join(list, "; ")
 }
 
-func TestClaimsLogit(t *testing.T) {
-	var prompts []string
-	judge := affirms(func(prompt string) float64 {
-		if len(prompts) == 0 || prompts[len(prompts)-1] != prompt { // each prompt is scored for yes and for no
-			prompts = append(prompts, prompt)
-		}
-		if strings.Contains(prompt, "Statement: The ferry costs 14 euros.") {
-			return 0.9
-		}
-		return 0.2
-	})
-	judge.Reply = func(context.Context, *backend.GenerateRequest) (string, error) { return twoStatements(""), nil }
-	got := scored(t, "faithfulness/claims_logit", judge, ferry())
-	wantValue(t, "two claims", got, 0.55, 0.9, 0.2)
-	if len(got.Calls) != 3 || len(prompts) != 2 {
-		t.Fatalf("%d calls, %d prompts; want the statements and one question each", len(got.Calls), len(prompts))
-	}
-	before, _, _ := strings.Cut(prompts[0], "Statement: ")
-	if !strings.Contains(before, "A ferry ticket costs 14 euros.") || !strings.HasPrefix(prompts[1], before) {
-		t.Errorf("the prompts %q do not share the contexts", prompts)
-	}
-
-	// The statements are those of faithfulness/claims: one answer serves both.
-	judge.Reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) {
-		if strings.HasSuffix(req.Messages[len(req.Messages)-1].Text, "Verdicts:") {
-			return "1. Yes\n2. No", nil
-		}
-		return twoStatements(""), nil
-	}
-	if other := scored(t, "faithfulness/claims", judge, ferry()); other.Calls[0] != got.Calls[0] {
-		t.Error("faithfulness/claims asks for the statements in another way")
-	}
-
-	judge.Reply = func(context.Context, *backend.GenerateRequest) (string, error) { return "No statements.", nil }
-	if got := scored(t, "faithfulness/claims_logit", judge, ferry()); got.Kind != NotApplicable {
-		t.Errorf("no statements: %+v", got)
-	}
-}
-
 // manySentences are contexts of more than a window of 500 tokens, with one that tells in the middle.
 func manySentences(telling string) []string {
 	var b strings.Builder
@@ -276,7 +237,7 @@ func TestLogitDoubts(t *testing.T) {
 // The words of yes and no are those that a user's prompt names.
 func TestLogitInAnotherLanguage(t *testing.T) {
 	text := "version: 1\nmax_tokens: 1\nyes: Ja, Jawohl\nno: Nein\n--- user\n{{.Question}} {{.Answer}}"
-	own, err := LoadPrompts(fstest.MapFS{"answer_relevance_yes.tmpl": {Data: []byte(text)}})
+	own, err := LoadOwnPrompts(fstest.MapFS{"answer_relevance_yes.tmpl": {Data: []byte(text)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (m *matcher) find(copied string) []int {
 	}
 	var found []int
 	for i, n := range m.normal {
-		if n == normal || len(m.words[i]) >= minPart && containsWords(normal, n) {
+		if n == normal || len(m.words[i]) >= minPart && tokenize.ContainsWords(normal, n) {
 			found = append(found, i)
 		}
 	}
@@ -49,7 +49,7 @@ func (m *matcher) find(copied string) []int {
 	words := tokenize.Words(normal)
 	best, bestAgreement := -1, 0.0
 	for i := range m.normal {
-		if a := agreement(words, m.words[i]); a > bestAgreement {
+		if a := tokenize.Agreement(words, m.words[i], minAgreement); a > bestAgreement {
 			best, bestAgreement = i, a
 		}
 	}
@@ -70,25 +70,6 @@ func (m *matcher) part(words []string) int {
 		return -1
 	}
 	return slices.IndexFunc(m.words, func(sentence []string) bool {
-		return float64(len(words)) >= minShare*float64(len(sentence)) && containsRun(sentence, words)
+		return float64(len(words)) >= minShare*float64(len(sentence)) && tokenize.ContainsRun(sentence, words)
 	})
-}
-
-func containsRun(words, run []string) bool {
-	for i := 0; i+len(run) <= len(words); i++ {
-		if slices.Equal(words[i:i+len(run)], run) {
-			return true
-		}
-	}
-	return false
-}
-
-// agreement is twice the length of the longest common subsequence of a and b over their lengths
-// together, in [0, 1]; 0 without computing it where it cannot reach minAgreement.
-func agreement(a, b []string) float64 {
-	total := float64(len(a) + len(b))
-	if 2*float64(min(len(a), len(b))) < minAgreement*total {
-		return 0
-	}
-	return 2 * float64(len(commonSubsequence(a, b))) / total
 }

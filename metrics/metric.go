@@ -24,9 +24,8 @@ type Metric struct {
 	Needs Field // the columns that a sample must fill
 	Asks  Asks  // what it asks of which models; empty: it asks none
 
-	// NeedsFrequencies says that it weighs tokens by [Models.Frequencies], so that its values depend on the
-	// references of all rows.
-	NeedsFrequencies bool
+	// Prepare lists what must be learned of the whole dataset before its first sample is scored.
+	Prepare []*Preparation
 
 	Outputs []string // the labels of the encoder's numbers that it reads
 
@@ -95,3 +94,6 @@ const (
 	Invalid       Kind = "invalid" // a sample that no model could be shown: text that is not UTF-8
 	Failed        Kind = "failed"  // anything else, said in Error
 )
+
+// heldTo holds v to [lo, hi], out of which rounding may have brought it.
+func heldTo(v, lo, hi float64) float64 { return max(lo, min(hi, v)) }

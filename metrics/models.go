@@ -1,10 +1,7 @@
 package metrics
 
 import (
-	"context"
-	"fmt"
 	"maps"
-	"math"
 	"sync"
 
 	"github.com/assay-eval/assay/backend"
@@ -17,9 +14,7 @@ type Models struct {
 	Prompts Prompts // the texts to ask with
 	Seed    uint64  // of everything that is drawn at random, beside each prompt's own
 
-	// Frequencies are those of the dataset that is scored, from [CountReferences]; nil if no metric needs them.
-	Frequencies *Frequencies
-
+	known map[*Preparation]Knowledge // of the dataset that is scored
 	calls *calls
 }
 
@@ -28,6 +23,17 @@ type Roles map[backend.Role]backend.Backend
 
 // Role returns the model that has a role; nil if there is none.
 func (m Models) Role(role backend.Role) backend.Backend { return m.Roles[role] }
+
+// Identities are the models as a manifest records them.
+func (m Models) Identities() backend.Identities {
+	all := make(backend.Identities)
+	for role, b := range m.Roles {
+		if b != nil {
+			all[role] = b.Info().Identity()
+		}
+	}
+	return all
+}
 
 // Asks says what is asked of the model in each role.
 type Asks map[backend.Role]backend.Ops
@@ -64,6 +70,10 @@ func (a Asks) Of(models backend.Identities) backend.Identities {
 	return asked
 }
 
+// Note records that an answer was used, by its key and the tokens that a judge read and wrote for it: [Run] writes what
+// a Score call noted into its Result.
+func (m Models) Note(key backend.Key, read, wrote int) { m.calls.add(key, read, wrote) }
+
 // calls notes the keys of the answers that one Score call used, in the order they came, and what they
 // cost. A nil *calls notes nothing.
 type calls struct {
@@ -93,41 +103,4 @@ func (c *calls) fill(r *Result) {
 		cost := c.cost
 		r.Cost = &cost
 	}
-}
-
-// embedAll returns one vector per text and notes their keys. The vectors are finite and not zero, and all
-// of one length.
-func embedAll(ctx context.Context, m Models, texts []string) ([][]float32, error) {
-	vectors, err := m.Role(backend.Embedder).Embed(ctx, texts)
-	if err != nil {
-		return nil, fmt.Errorf("embedding: %w", err)
-	}
-	if len(vectors) != len(texts) {
-		return nil, fmt.Errorf("embedding: %d vectors for %d texts", len(vectors), len(texts))
-	}
-	info := m.Role(backend.Embedder).Info()
-	for i, v := range vectors {
-		m.calls.add(backend.EmbedKey(info, texts[i]), 0, 0)
-		if n := length(v); len(v) != len(vectors[0]) || !(n > 0) || math.IsInf(n, 0) {
-			return nil, fmt.Errorf("embedding: the vector of %q is not usable: %d numbers, length %v", bounded(texts[i]), len(v), n)
-		}
-	}
-	return vectors, nil
-}
-
-// cosine is the cosine of the angle between two vectors that embedAll returned, in [-1, 1].
-func cosine(a, b []float32) float64 {
-	dot := 0.0
-	for i := range a {
-		dot += float64(a[i]) * float64(b[i])
-	}
-	return min(1, max(-1, dot/(length(a)*length(b))))
-}
-
-func length(v []float32) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	return math.Sqrt(sum)
 }

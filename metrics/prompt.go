@@ -87,20 +87,21 @@ type Prompts struct {
 }
 
 // LoadPrompts reads the files *.tmpl at the root of fsys. Each replaces the built-in prompt of its name;
-// the others stay. It is an error if there is none, if a file bears no built-in prompt's name, if it
-// does not parse, asks for a field that its metric does not give, or leaves out one that it must show.
-func LoadPrompts(fsys fs.FS) (Prompts, error) {
+// the others stay. Examples say what each prompt is rendered with. It is an error if there is no file, if one bears no
+// built-in prompt's name, if it does not parse, asks for a field that its metric does not give, or leaves out one that
+// it must show.
+func LoadPrompts(fsys fs.FS, examples map[string]promptExample) (Prompts, error) {
 	files, err := fs.Glob(fsys, "*.tmpl")
 	if err != nil {
 		return Prompts{}, err
 	}
 	if len(files) == 0 {
-		return Prompts{}, fmt.Errorf("no prompts there: want files such as %s.tmpl", promptNames()[0])
+		return Prompts{}, fmt.Errorf("no prompts there: want files such as answer_accuracy_first.tmpl")
 	}
 	own := make(map[string]*Prompt)
 	var errs []error
 	for _, file := range files {
-		p, err := readPrompt(fsys, file)
+		p, err := readPrompt(fsys, file, examples)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -114,7 +115,7 @@ func LoadPrompts(fsys fs.FS) (Prompts, error) {
 }
 
 // Names lists the prompts there are, sorted.
-func (ps Prompts) Names() []string { return promptNames() }
+func (ps Prompts) Names() []string { return slices.Sorted(maps.Keys(builtinPrompts())) }
 
 // Lookup returns the prompt of a name, and whether there is one.
 func (ps Prompts) Lookup(name string) (*Prompt, bool) {
@@ -134,11 +135,9 @@ var builtinPrompts = sync.OnceValue(func() map[string]*Prompt {
 	if err != nil {
 		panic(err)
 	}
-	ps, err := LoadPrompts(dir)
+	ps, err := LoadPrompts(dir, nil)
 	if err != nil {
 		panic(err)
 	}
 	return ps.own
 })
-
-func promptNames() []string { return slices.Sorted(maps.Keys(promptExamples())) }

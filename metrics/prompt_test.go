@@ -35,53 +35,12 @@ Yes?
 `
 
 func loadOne(name, text string) (*Prompt, error) {
-	ps, err := LoadPrompts(fstest.MapFS{name: {Data: []byte(text)}})
+	ps, err := LoadOwnPrompts(fstest.MapFS{name: {Data: []byte(text)}})
 	if err != nil {
 		return nil, err
 	}
 	p, _ := ps.Lookup(strings.TrimSuffix(name, ".tmpl"))
 	return p, nil
-}
-
-func TestBuiltinPrompts(t *testing.T) {
-	names := Prompts{}.Names()
-	if len(names) != len(builtinPrompts()) {
-		t.Errorf("%d prompts described, %d files", len(names), len(builtinPrompts()))
-	}
-	var used []string
-	own, err := LoadCriteria("own", []byte("a/b: {criterion: c, steps: judge}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range append(All(), own...) {
-		used = append(used, m.Prompts...)
-	}
-	slices.Sort(used)
-	if used = slices.Compact(used); !slices.Equal(used, names) {
-		t.Errorf("metrics use %q, there are %q", used, names)
-	}
-	for _, name := range names {
-		p, ok := Prompts{}.Lookup(name)
-		if !ok || p.Version == "" || !strings.HasPrefix(p.Digest, "sha256:") {
-			t.Errorf("%s: %+v", name, p)
-		}
-		messages, err := p.render(promptExamples()[name].data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req := &backend.GenerateRequest{Messages: messages, MaxTokens: p.MaxTokens, Stop: p.Stop, Sampling: p.Sampling}
-		if err := req.Check(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		// What all samples share must stay short: at about four bytes a token, 350 tokens.
-		shared := 0
-		for _, m := range messages[:len(messages)-1] {
-			shared += len(m.Text)
-		}
-		if shared > 1400 {
-			t.Errorf("%s: the messages before the last have %d bytes", name, shared)
-		}
-	}
 }
 
 // The verdicts that the built-in prompt shows are of the form that its schema asks for, one a statement.
@@ -145,7 +104,7 @@ func TestLoadPrompts(t *testing.T) {
 }
 
 func TestLoadPromptsReplacesOnlyItsOwn(t *testing.T) {
-	ps, err := LoadPrompts(fstest.MapFS{"answer_relevance_question.tmpl": {Data: []byte(valid)}, "README.md": {Data: []byte("hm")}})
+	ps, err := LoadOwnPrompts(fstest.MapFS{"answer_relevance_question.tmpl": {Data: []byte(valid)}, "README.md": {Data: []byte("hm")}})
 	if err != nil {
 		t.Fatal(err)
 	}

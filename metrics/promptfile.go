@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -21,7 +22,7 @@ import (
 const maxPromptFile = 1 << 20
 
 // readPrompt reads and tries one prompt file.
-func readPrompt(fsys fs.FS, file string) (*Prompt, error) {
+func readPrompt(fsys fs.FS, file string, examples map[string]promptExample) (*Prompt, error) {
 	info, err := fs.Stat(fsys, file)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,10 @@ func readPrompt(fsys fs.FS, file string) (*Prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.try(); err != nil {
+	if examples == nil {
+		return p, nil
+	}
+	if err := p.try(examples); err != nil {
 		return nil, fmt.Errorf("%s: %v", file, err)
 	}
 	return p, nil
@@ -189,10 +193,10 @@ func promptFuncs() template.FuncMap {
 
 // try renders the prompt with what its metric would give it, to find fields that do not exist and those
 // that the last message must show and does not.
-func (p *Prompt) try() error {
-	example, ok := promptExamples()[p.Name]
+func (p *Prompt) try(examples map[string]promptExample) error {
+	example, ok := examples[p.Name]
 	if !ok {
-		return fmt.Errorf("no metric uses a prompt of this name: there are %s", strings.Join(promptNames(), ", "))
+		return fmt.Errorf("no metric uses a prompt of this name: there are %s", strings.Join(slices.Sorted(maps.Keys(examples)), ", "))
 	}
 	messages, err := p.render(example.data)
 	if err != nil {
@@ -217,43 +221,4 @@ func (p *Prompt) try() error {
 type promptExample struct {
 	data  any
 	shown map[string]string // fields that the last message must show, and the text in data to look for
-}
-
-// promptExamples describes the prompts of all metrics, by name.
-func promptExamples() map[string]promptExample {
-	all := make(map[string]promptExample)
-	for _, family := range []map[string]promptExample{
-		paperPrompts(), ragasPrompts(), claimsPrompts(), logitPrompts(), gradePrompts(), criteriaPrompts(),
-		safetyPrompts(), agentPrompts(), likelihoodPrompts(),
-	} {
-		maps.Copy(all, family)
-	}
-	return all
-}
-
-// paperPrompts are those of paperMetrics.
-func paperPrompts() map[string]promptExample {
-	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
-	return map[string]promptExample{
-		"faithfulness_statements": {
-			statementsData{Question: "<question>", Answer: "<answer>", History: history},
-			map[string]string{".Answer": "<answer>"},
-		},
-		"faithfulness_verdicts": {
-			verdictsData{Context: "<context>", Statements: []string{"<first>", "<second>"}, Question: "<question>", History: history},
-			map[string]string{".Context": "<context>", ".Statements": "<first>", "every one of .Statements": "<second>"},
-		},
-		"faithfulness_verdict": {
-			verdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
-			map[string]string{".Context": "<context>", ".Statement": "<statement>"},
-		},
-		"answer_relevance_question": {
-			questionData{Answer: "<answer>"},
-			map[string]string{".Answer": "<answer>"},
-		},
-		"context_relevance_sentences": {
-			sentencesData{Question: "<question>", Context: "<context>", History: history},
-			map[string]string{".Question": "<question>", ".Context": "<context>"},
-		},
-	}
 }

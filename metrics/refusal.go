@@ -46,7 +46,7 @@ func refusalPhrases() Metric {
 func refusalIn(sentence string) string {
 	normal := tokenize.Normalize(sentence)
 	for _, p := range refusals() {
-		if p.spaced && containsWords(normal, p.normal) || !p.spaced && strings.Contains(normal, p.normal) {
+		if p.spaced && tokenize.ContainsWords(normal, p.normal) || !p.spaced && strings.Contains(normal, p.normal) {
 			return p.text
 		}
 	}

@@ -206,9 +206,9 @@ func mostAlike(text string, others []string) (value float64, at int, err error) 
 		if longest-min(len(a), len(b)) > longest/2 {
 			continue // so many edits at least
 		}
-		n, err := edits(a, b)
+		n, err := tokenize.Edits(a, b)
 		if err != nil {
-			return 0, -1, err
+			return 0, -1, fmt.Errorf("%w: %v", ErrNotApplicable, err)
 		}
 		if v := 1 - portion(n, longest); n <= longest/2 && v > value {
 			value, at = v, i

@@ -90,3 +90,16 @@ func TestContextMatchesByString(t *testing.T) {
 		t.Errorf("findings %+v, %v", got.Because, err)
 	}
 }
+
+// Texts that would take minutes to compare are refused.
+func TestContextStringsTooLong(t *testing.T) {
+	long := strings.Repeat("abcdefgh", 1<<17)
+	texts := []string{"x" + long, long + "y"}
+	for _, m := range contextMatches() {
+		if strings.HasSuffix(m.Name, "/string") {
+			if _, err := m.Score(t.Context(), Models{}, &Sample{Contexts: texts[:1], ReferenceContexts: texts[1:]}); !errors.Is(err, ErrNotApplicable) {
+				t.Errorf("%s: %v", m.Name, err)
+			}
+		}
+	}
+}

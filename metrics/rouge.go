@@ -3,7 +3,6 @@ package metrics
 import (
 	"context"
 	"fmt"
-	"math/bits"
 	"strings"
 	"unicode/utf8"
 
@@ -106,7 +105,7 @@ func rougeL(answer, reference string, cut func(string) []string) (overlap, error
 		return o, err
 	}
 	common := make(map[int]bool)
-	for _, i := range commonSubsequence(want, got) {
+	for _, i := range tokenize.CommonSubsequence(want, got) {
 		common[i] = true
 	}
 	for i, t := range want {
@@ -146,7 +145,7 @@ func rougeLsum(answer, reference string, cut func(string) []string) (overlap, er
 	for _, words := range want {
 		common := make([]bool, len(words))
 		for _, line := range got {
-			for _, i := range commonSubsequence(words, line) {
+			for _, i := range tokenize.CommonSubsequence(words, line) {
 				common[i] = true
 			}
 		}
@@ -161,40 +160,4 @@ func rougeLsum(answer, reference string, cut func(string) []string) (overlap, er
 	}
 	o.common = len(o.found)
 	return o, nil
-}
-
-// commonSubsequence returns the indexes in a, in order, of a longest common subsequence of a and b. Of several it is
-// the one that rouge_score finds: read from the end, it drops a word of a rather than of b. One bit is kept
-// of each cell of the table, so that long texts fit in memory.
-func commonSubsequence(a, b []string) []int {
-	row := make([]int, len(b)+1) // row[j]: the length for the words of a so far and b[:j]
-	stride := (len(b) + bits.UintSize - 1) / bits.UintSize
-	dropB := make([]uint, len(a)*stride) // whether to go on with one word less of b rather than of a
-	for i, x := range a {
-		diagonal := 0
-		for j, y := range b {
-			above := row[j+1]
-			switch {
-			case x == y:
-				row[j+1] = diagonal + 1
-			case row[j] > above:
-				row[j+1] = row[j]
-				dropB[i*stride+j/bits.UintSize] |= 1 << (j % bits.UintSize)
-			}
-			diagonal = above
-		}
-	}
-	indexes := make([]int, row[len(b)])
-	for i, j, k := len(a)-1, len(b)-1, len(indexes)-1; k >= 0; {
-		switch {
-		case a[i] == b[j]:
-			indexes[k] = i
-			i, j, k = i-1, j-1, k-1
-		case dropB[i*stride+j/bits.UintSize]>>(j%bits.UintSize)&1 == 1:
-			j--
-		default:
-			i--
-		}
-	}
-	return indexes
 }

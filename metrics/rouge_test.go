@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/assay-eval/assay/tokenize"
 )
 
 func TestROUGE(t *testing.T) {
@@ -74,8 +76,8 @@ func TestROUGEBeyondASCII(t *testing.T) {
 func TestCommonSubsequence(t *testing.T) {
 	check := func(a, b string, want ...int) {
 		t.Helper()
-		if got := commonSubsequence(strings.Fields(a), strings.Fields(b)); !slices.Equal(got, want) {
-			t.Errorf("commonSubsequence(%q, %q) = %v, want %v", a, b, got, want)
+		if got := tokenize.CommonSubsequence(strings.Fields(a), strings.Fields(b)); !slices.Equal(got, want) {
+			t.Errorf("tokenize.CommonSubsequence(%q, %q) = %v, want %v", a, b, got, want)
 		}
 	}
 	check("1 2 3 4 5", "2 5 3 4", 1, 2, 3) // rouge_score's tests
@@ -108,15 +110,15 @@ func FuzzCommonSubsequence(f *testing.F) {
 				}
 			}
 		}
-		got := commonSubsequence(a, b)
+		got := tokenize.CommonSubsequence(a, b)
 		if len(got) != table[len(a)][len(b)] || !slices.IsSorted(got) {
-			t.Fatalf("commonSubsequence(%q, %q) = %v, want %d", a, b, got, table[len(a)][len(b)])
+			t.Fatalf("tokenize.CommonSubsequence(%q, %q) = %v, want %d", a, b, got, table[len(a)][len(b)])
 		}
 		rest := b
 		for _, i := range got {
 			at := slices.Index(rest, a[i])
 			if at < 0 {
-				t.Fatalf("commonSubsequence(%q, %q) = %v: not in order in the second", a, b, got)
+				t.Fatalf("tokenize.CommonSubsequence(%q, %q) = %v: not in order in the second", a, b, got)
 			}
 			rest = rest[at+1:]
 		}

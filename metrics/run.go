@@ -45,10 +45,8 @@ type Options struct {
 //
 // Run returns once everything that it started has ended.
 func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models, o Options, emit func(Result) error) error {
-	for _, metric := range ms {
-		if metric.NeedsFrequencies && m.Frequencies == nil {
-			return fmt.Errorf("%s needs the frequencies of tokens: see CountReferences", metric.Name)
-		}
+	if err := checkPrepared(ms, m); err != nil {
+		return err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -1,7 +1,11 @@
 package metrics
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
@@ -128,4 +132,18 @@ func blank(texts ...string) bool {
 		}
 	}
 	return true
+}
+
+// String writes a call as the turns of a conversation show it: weather(city: "Oslo", days: 2), the
+// arguments by name and their values in JSON.
+func (c ToolCall) String() string {
+	var args []string
+	for _, name := range slices.Sorted(maps.Keys(c.Args)) {
+		var value bytes.Buffer
+		if json.Compact(&value, c.Args[name]) != nil {
+			value.WriteString(strconv.Quote(string(c.Args[name])))
+		}
+		args = append(args, name+": "+value.String())
+	}
+	return c.Name + "(" + strings.Join(args, ", ") + ")"
 }

@@ -97,7 +97,7 @@ var errNoAnswer = errors.New("no answer in the reply")
 // drawAnswers has the judge answer the question, by the contexts where there are any. A draw that reaches
 // its length limit is a shorter answer.
 func drawAnswers(ctx context.Context, m Models, s *Sample) ([]string, error) {
-	data := sentencesData{s.Question, newPassage(s.Contexts).text, s.History}
+	data := contextData{s.Question, newPassage(s.Contexts).text, s.History}
 	var drawn []string
 	for i := range selfCheckDraws {
 		q := query{prompt: "selfcheck_answer", data: data, first: i, step: selfCheckDraws}

@@ -131,12 +131,6 @@ func echoed(text string, statements []string, within func(text, part string) boo
 	return best
 }
 
-// containsWords reports whether part occurs in text, from word boundary to word boundary; both are in
-// normal form.
-func containsWords(text, part string) bool {
-	return strings.Contains(" "+text+" ", " "+part+" ")
-}
-
 // textVerdicts cuts a reply into entries: what stands from one number to the next, or each line if
 // there are no numbers. With a single statement the whole reply may be its verdict.
 func textVerdicts(r reply, statements []string, words verdictWords) []verdictEntry {

@@ -35,7 +35,7 @@ type verdictMark struct {
 func (w verdictWords) find(text string, statements []string, cut bool) verdict {
 	normal := tokenize.Normalize(text)
 	for _, s := range statements {
-		if s = tokenize.Normalize(s); strings.Contains(s, " ") && containsWords(normal, s) {
+		if s = tokenize.Normalize(s); strings.Contains(s, " ") && tokenize.ContainsWords(normal, s) {
 			normal = strings.TrimSpace(strings.Replace(" "+normal+" ", " "+s+" ", " ", 1))
 		}
 	}

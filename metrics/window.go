@@ -150,3 +150,11 @@ func halves(text string, s span) []window {
 	}
 	return []window{{{s.start, middle}}, {{middle, s.end}}}
 }
+
+// errCut says that a reply was cut where that loses something. It travels with ErrBadReply.
+var errCut = errors.New("the reply was cut at its length limit, or repeated itself")
+
+// tooMuch reports whether err says that less must be asked at once.
+func tooMuch(err error) bool {
+	return errors.Is(err, backend.ErrPromptTooLong) || errors.Is(err, errCut)
+}

@@ -187,7 +187,7 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer st.close()
-	models := st.identities().Fields()
+	models := metrics.Models{Roles: st.roles}.Identities().Fields()
 	config := answerConfig{
 		Command: "answer", Questions: sum.SHA256, Limit: o.limit, Map: o.mapping, Top: o.top, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(method)},

@@ -112,10 +112,10 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 			return usageError{err}
 		}
 	}
-	if err := o.countTokens(ctx, s, plan, st); err != nil {
+	if models, err = o.prepare(ctx, s, plan, models); err != nil {
 		return err
 	}
-	m := o.manifest(plan, st)
+	m := o.manifest(plan, models)
 	for _, c := range plan.maps {
 		if err := c.CheckOrigin(&m.Config); err != nil {
 			return usageError{withHint(fmt.Errorf("--calibration %s: %w", c.Path, err), "make another map, from labelled rows that were scored as these will be: assay calibrate")}
@@ -130,7 +130,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	s.announce(plan, w.Kept())
-	err = o.score(ctx, s, plan, st, w)
+	err = o.score(ctx, s, plan, models, w, st.calls)
 	if err != nil {
 		s.note("what is done is kept in %s: the same command goes on from there", dir)
 		return err
@@ -150,8 +150,6 @@ type plan struct {
 	data     *dataset.Reader
 	failures failureLimit
 	left     []metrics.Metric // of the preset, because the dataset lacks a column
-
-	frequencies *metrics.Frequencies // of tokens in the references; nil if no metric needs them
 }
 
 // plan checks everything that can be checked before a model is loaded.
@@ -241,7 +239,7 @@ func loadPrompts(dir string) (metrics.Prompts, error) {
 	if dir == "" {
 		return metrics.Prompts{}, nil
 	}
-	p, err := metrics.LoadPrompts(os.DirFS(dir))
+	p, err := metrics.LoadOwnPrompts(os.DirFS(dir))
 	if err != nil {
 		return metrics.Prompts{}, fmt.Errorf("--prompts %s: %w", dir, err)
 	}
@@ -297,23 +295,25 @@ func (p *plan) fields() metrics.Field {
 	return f
 }
 
-func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
+func (o *runOptions) manifest(p *plan, models metrics.Models) report.Manifest {
 	sum := p.data.Summary()
 	m := report.Manifest{Tool: "assay " + buildVersion(), Started: report.Now(), Notes: sum.Notes, Calibrations: p.maps}
 	m.Config = report.Config{
 		Dataset: report.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping,
 			Qrels: sum.Qrels, Complete: o.complete},
-		IdentityFields: st.identities().Fields(),
+		IdentityFields: models.Identities().Fields(),
 
 		Criteria: p.criteria,
 		Judges:   p.judged,
 		Seed:     o.seed,
-
-		Frequencies: p.frequencies.Digest(),
 	}
-	if f := p.frequencies; f != nil && f.Unread > 0 {
-		m.Notes = append(slices.Clip(m.Notes), fmt.Sprintf("the references of %d samples could not be read and do not count for how rare a token is", f.Unread))
+	var learned []string
+	for _, p := range metrics.Preparations(p.metrics) {
+		known := models.Known(p)
+		learned = append(learned, known.Digest())
+		m.Notes = append(slices.Clip(m.Notes), known.Notes()...)
 	}
+	m.Config.Frequencies = strings.Join(learned, ",")
 	seen := map[string]bool{}
 	for _, metric := range p.metrics {
 		m.Config.Metrics = append(m.Config.Metrics, report.Metric{
@@ -330,14 +330,13 @@ func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 	return m
 }
 
-// countTokens reads all references before anything is scored, if a metric weighs their tokens by how rare they are.
-func (o *runOptions) countTokens(ctx context.Context, s *std, p *plan, st *stack) (err error) {
-	if !slices.ContainsFunc(p.metrics, func(m metrics.Metric) bool { return m.NeedsFrequencies }) {
-		return nil
+// prepare reads the dataset once before anything is scored, if a metric depends on all rows.
+func (o *runOptions) prepare(ctx context.Context, s *std, p *plan, models metrics.Models) (metrics.Models, error) {
+	for _, what := range metrics.Preparations(p.metrics) {
+		s.note("%s of all %d samples", what.Doc, p.data.Summary().Rows)
 	}
-	s.note("counting tokens in the references of all %d samples", p.data.Summary().Rows)
-	p.frequencies, err = metrics.CountReferences(ctx, o.samples(ctx, p, 0), metrics.Models{Roles: st.roles}, metrics.Options{Grace: grace})
-	return err
+	samples := func() iter.Seq2[*metrics.Sample, error] { return o.samples(ctx, p, 0) }
+	return metrics.Prepare(ctx, samples, p.metrics, models, metrics.Options{Grace: grace})
 }
 
 // defaultDir is the run folder when none is named: the same for the same run.
@@ -389,11 +388,11 @@ func (s *std) tally(st *stack) {
 const grace = 5 * time.Second
 
 // score scores the samples that w does not have yet, and closes w.
-func (o *runOptions) score(ctx context.Context, s *std, p *plan, st *stack, w *report.Writer) (err error) {
+func (o *runOptions) score(ctx context.Context, s *std, p *plan, models metrics.Models, w *report.Writer, calls func() report.Calls) (err error) {
 	meter := newMeter(s, p.data.Summary().Rows*len(p.metrics), w.Kept()*len(p.metrics))
 	defer func() {
 		meter.stop()
-		err = errors.Join(err, w.Close(st.calls(), err == nil))
+		err = errors.Join(err, w.Close(calls(), err == nil))
 	}()
 	stop := context.AfterFunc(ctx, func() {
 		s.note("stopping: waiting up to %v for the answers in flight", grace)
@@ -401,7 +400,6 @@ func (o *runOptions) score(ctx context.Context, s *std, p *plan, st *stack, w *r
 	defer stop()
 
 	options := metrics.Options{Grace: grace, Ready: func(metrics.Result) { meter.result() }}
-	models := metrics.Models{Roles: st.roles, Prompts: p.prompts, Seed: o.seed, Frequencies: p.frequencies}
 	return metrics.Run(ctx, o.samples(ctx, p, w.Kept()), p.metrics, models, options, w.Write)
 }
 

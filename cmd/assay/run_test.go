@@ -22,7 +22,7 @@ func TestCountTokens(t *testing.T) {
 {"id": "c", "answer": "A ferry.", "references": ["A ferry is green.", "It is a ferry."]}
 `
 	dir := t.TempDir()
-	prepare := func(rows, metric string, limit int) (*runOptions, *plan, *stack, report.Manifest) {
+	prepare := func(rows, metric string, limit int) (*runOptions, *plan, metrics.Models, report.Manifest) {
 		t.Helper()
 		o := &runOptions{data: filepath.Join(dir, "qa.jsonl"), metrics: []string{metric}, format: "table", limit: limit}
 		if err := os.WriteFile(o.data, []byte(rows), 0o666); err != nil {
@@ -33,20 +33,20 @@ func TestCountTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { p.data.Close() })
-		st := &stack{roles: metrics.Roles{backend.Embedder: &backendtest.Fake{}}}
-		if err := o.countTokens(t.Context(), &std{err: new(bytes.Buffer)}, p, st); err != nil {
+		models := metrics.Models{Roles: metrics.Roles{backend.Embedder: &backendtest.Fake{}}}
+		if models, err = o.prepare(t.Context(), &std{err: new(bytes.Buffer)}, p, models); err != nil {
 			t.Fatal(err)
 		}
-		return o, p, st, o.manifest(p, st)
+		return o, p, models, o.manifest(p, models)
 	}
 	score := func(folder string) []byte {
 		t.Helper()
-		o, p, st, m := prepare(rows, idf, 0)
+		o, p, models, m := prepare(rows, idf, 0)
 		w, err := report.Create(filepath.Join(dir, folder), m, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.score(t.Context(), &std{err: new(bytes.Buffer)}, p, st, w); err != nil {
+		if err := o.score(t.Context(), &std{err: new(bytes.Buffer)}, p, models, w, func() report.Calls { return report.Calls{} }); err != nil {
 			t.Fatal(err)
 		}
 		results, err := os.ReadFile(filepath.Join(dir, folder, "results.jsonl"))
@@ -81,11 +81,11 @@ func TestCountTokens(t *testing.T) {
 	// The count goes into what the run is, with a note of what could not be counted.
 	check := func(what, rows, metric string, limit int, same bool) {
 		t.Helper()
-		_, _, st, got := prepare(rows, metric, limit)
+		_, _, models, got := prepare(rows, metric, limit)
 		if (got.Config.Frequencies == m.Config.Frequencies) != same {
 			t.Errorf("%s: the count is %q, and was %q", what, got.Config.Frequencies, m.Config.Frequencies)
 		}
-		if asked := st.roles[backend.Embedder].(*backendtest.Fake).Stats().Calls() > 0; asked != (got.Config.Frequencies != "") {
+		if asked := models.Role(backend.Embedder).(*backendtest.Fake).Stats().Calls() > 0; asked != (got.Config.Frequencies != "") {
 			t.Errorf("%s: the model was asked: %v, and the count is %q", what, asked, got.Config.Frequencies)
 		}
 	}
@@ -98,9 +98,15 @@ func TestCountTokens(t *testing.T) {
 	check("fewer rows", rows, idf, 2, false)
 	check("a metric that needs no count", rows, "answer_similarity/bertscore_f1", 0, false)
 
-	_, p, _, _ := prepare(rows, idf, 0)
-	p.frequencies = &metrics.Frequencies{Unread: 2}
-	if o := (&runOptions{}); len(o.manifest(p, &stack{}).Notes) != 1 {
+	o, p, models, _ := prepare(rows, idf, 0)
+	models = models.Knowing(p.metrics[0].Prepare[0], uncounted{})
+	if len(o.manifest(p, models).Notes) != 1 {
 		t.Error("nothing says that some references do not count")
 	}
 }
+
+// uncounted is what a preparation learned of references that it could not read.
+type uncounted struct{}
+
+func (uncounted) Digest() string  { return "sha256:0" }
+func (uncounted) Notes() []string { return []string{"two references do not count"} }

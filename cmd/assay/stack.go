@@ -178,12 +178,3 @@ func (st *stack) close() error {
 func describe(info backend.Info) string {
 	return fmt.Sprintf("%s on %s, %d tokens, %d at once", info.Model, info.Engine, info.Context, info.Slots)
 }
-
-// identities are the models as a manifest records them.
-func (st *stack) identities() backend.Identities {
-	all := make(backend.Identities)
-	for role, b := range st.roles {
-		all[role] = b.Info().Identity()
-	}
-	return all
-}

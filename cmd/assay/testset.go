@@ -109,7 +109,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer st.close()
-	models := st.identities().Fields()
+	models := metrics.Models{Roles: st.roles}.Identities().Fields()
 	config := testsetConfig{
 		Command: "testset", N: o.n, Recipe: recipe, Types: types, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},

@@ -1,0 +1,16 @@
+package metrics
+
+import "unicode/utf8"
+
+// bounded cuts text to what an error message may quote.
+func bounded(text string) string {
+	const limit = 300
+	if len(text) <= limit {
+		return text
+	}
+	end := limit
+	for end > limit-utf8.UTFMax && !utf8.RuneStart(text[end]) { // text that is not UTF-8 may have no start
+		end--
+	}
+	return text[:end] + "…"
+}
