@@ -45,16 +45,16 @@ func checkModel(m Metric, role backend.Role, b backend.Backend) error {
 		return nil
 	}
 	for _, label := range m.Outputs {
-		if _, err := encoderOutput(info, label); err != nil {
+		if _, err := EncoderOutput(info, label); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
 	return nil
 }
 
-// encoderOutput returns which of a model's numbers has a label. The one number of a model without labels, a
+// EncoderOutput returns which of a model's numbers has a label. The one number of a model without labels, a
 // reranker, is the relevance of a text to a query.
-func encoderOutput(info backend.Info, label string) (int, error) {
+func EncoderOutput(info backend.Info, label string) (int, error) {
 	if info.Labels == "" && label == "context_relevance" {
 		return 0, nil
 	}

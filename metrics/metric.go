@@ -95,5 +95,5 @@ const (
 	Failed        Kind = "failed"  // anything else, said in Error
 )
 
-// heldTo holds v to [lo, hi], out of which rounding may have brought it.
-func heldTo(v, lo, hi float64) float64 { return max(lo, min(hi, v)) }
+// Clamp holds v to [lo, hi], out of which rounding may have brought it.
+func Clamp(v, lo, hi float64) float64 { return max(lo, min(hi, v)) }

@@ -5,14 +5,15 @@ import (
 	"sync"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // Models is what a metric may ask. [Run] gives each Score call its own, which notes the keys of the
 // answers used.
 type Models struct {
-	Roles   Roles   // those that some metric asks
-	Prompts Prompts // the texts to ask with
-	Seed    uint64  // of everything that is drawn at random, beside each prompt's own
+	Roles   Roles       // those that some metric asks
+	Prompts prompts.Set // the texts to ask with
+	Seed    uint64      // of everything that is drawn at random, beside each prompt's own
 
 	known map[*Preparation]Knowledge // of the dataset that is scored
 	calls *calls

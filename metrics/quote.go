@@ -2,8 +2,8 @@ package metrics
 
 import "unicode/utf8"
 
-// bounded cuts text to what an error message may quote.
-func bounded(text string) string {
+// Bounded cuts text to what an error message may quote.
+func Bounded(text string) string {
 	const limit = 300
 	if len(text) <= limit {
 		return text

@@ -8,6 +8,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 // What holds of any language model, however small, holds of a real one: a question is likelier after its own
@@ -32,7 +33,7 @@ func TestProbabilitiesOfARealModel(t *testing.T) {
 	saturn.ID, saturn.Contexts, saturn.References = "saturn", []string{"Saturn is known for its rings, which are made of ice and rock."}, []string{"Its rings are made of ice and rock."}
 
 	likelier := []string{"context_relevance/perplexity", "faithfulness/bartscore", "answer_correctness/bartscore_f"}
-	ms, err := metrics.Select(append(likelier, "answer_quality/reward_likelihood", "answer_relevance/logit"))
+	ms, err := all.Select(append(likelier, "answer_quality/reward_likelihood", "answer_relevance/logit"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,7 @@ func (r *runner) score(ctx context.Context, metric *Metric, s *Sample, results c
 	result := Result{Sample: s.ID, Group: s.Group, Metric: metric.Name}
 	m := r.models
 	m.calls = &calls{}
-	score, err := metric.try(ctx, m, s)
+	score, err := metric.Try(ctx, m, s)
 	switch {
 	case err == nil:
 		result.Score = &score
@@ -185,8 +185,8 @@ func (r *runner) score(ctx context.Context, metric *Metric, s *Sample, results c
 	results <- result
 }
 
-// try scores s if it has what the metric needs, and checks what comes back.
-func (metric *Metric) try(ctx context.Context, m Models, s *Sample) (score Score, err error) {
+// Try scores s if it has what the metric needs, and checks what comes back.
+func (metric *Metric) Try(ctx context.Context, m Models, s *Sample) (score Score, err error) {
 	if missing := metric.Needs &^ s.Fields(); missing != 0 {
 		return Score{}, fmt.Errorf("%w: the sample has no %v", ErrNotApplicable, missing)
 	}
@@ -204,7 +204,7 @@ func (metric *Metric) try(ctx context.Context, m Models, s *Sample) (score Score
 	}
 	for _, f := range score.Because {
 		if f.Value != nil && (math.IsNaN(*f.Value) || math.IsInf(*f.Value, 0)) {
-			return Score{}, fmt.Errorf("a bug in %s: the value of %q is %v", metric.Name, bounded(f.Text), *f.Value)
+			return Score{}, fmt.Errorf("a bug in %s: the value of %q is %v", metric.Name, Bounded(f.Text), *f.Value)
 		}
 	}
 	return score, nil

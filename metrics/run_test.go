@@ -19,7 +19,7 @@ import (
 	"github.com/assay-eval/assay/backend/backendtest"
 )
 
-// numbered yields n samples with ids "0", "1", ...
+// Numbered yields n samples with ids "0", "1", ...
 func numbered(n int) iter.Seq2[*Sample, error] {
 	return func(yield func(*Sample, error) bool) {
 		for i := range n {
@@ -333,23 +333,20 @@ func TestRunGoesOn(t *testing.T) {
 // What a result cost is the sum over its answers, whoever computed them.
 func TestRunCounts(t *testing.T) {
 	judged := metric("x/judged", func(ctx context.Context, m Models, s *Sample) (Score, error) {
-		if _, err := yes(ctx, m, "faithfulness_verdict", verdictData{Context: "c", Statement: "s"}); err != nil {
-			return Score{}, err
-		}
-		_, err := statements(ctx, m, s)
-		return Score{Value: 1}, err
+		m.Note(backend.Key{1}, 100, 0)
+		m.Note(backend.Key{2}, 20, 4)
+		return Score{Value: 1}, nil
 	})
 	quiet := metric("x/quiet", func(context.Context, Models, *Sample) (Score, error) { return Score{}, nil })
-	fake := &backendtest.Fake{Reply: func(context.Context, *backend.GenerateRequest) (string, error) { return "1. One two three.", nil }}
 	var got []Result
-	err := Run(t.Context(), numbered(1), []Metric{judged, quiet}, Models{Roles: Roles{backend.Judge: fake}}, Options{}, func(r Result) error {
+	err := Run(t.Context(), numbered(1), []Metric{judged, quiet}, Models{}, Options{}, func(r Result) error {
 		got = append(got, r)
 		return nil
 	})
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%d results, %v", len(got), err)
 	}
-	if c := got[0].Cost; len(got[0].Calls) != 2 || c == nil || c.PromptTokens < 100 || c.OutputTokens != backendtest.Tokens("1. One two three.") {
+	if c := got[0].Cost; len(got[0].Calls) != 2 || c == nil || *c != (Cost{PromptTokens: 120, OutputTokens: 4}) {
 		t.Errorf("two calls cost %+v, keys %q", c, got[0].Calls)
 	}
 	if got[1].Cost != nil || got[1].Calls != nil {

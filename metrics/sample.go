@@ -103,19 +103,19 @@ func (f Field) String() string { return strings.Join(f.Names(), ", ") }
 func (s *Sample) Fields() Field {
 	var f Field
 	for bit, filled := range map[Field]bool{
-		Question:            !blank(s.Question),
-		Answer:              !blank(s.Answer),
-		Contexts:            !blank(s.Contexts...),
-		ContextIDs:          !blank(s.ContextIDs...) || s.ContextIDs != nil && len(s.ContextIDs) == 0,
-		References:          !blank(s.References...),
-		ReferenceContexts:   !blank(s.ReferenceContexts...),
-		ReferenceContextIDs: !blank(s.ReferenceContextIDs...),
+		Question:            !Blank(s.Question),
+		Answer:              !Blank(s.Answer),
+		Contexts:            !Blank(s.Contexts...),
+		ContextIDs:          !Blank(s.ContextIDs...) || s.ContextIDs != nil && len(s.ContextIDs) == 0,
+		References:          !Blank(s.References...),
+		ReferenceContexts:   !Blank(s.ReferenceContexts...),
+		ReferenceContextIDs: !Blank(s.ReferenceContextIDs...),
 		History:             len(s.History) > 0,
 		Relevance:           len(s.Relevance) > 0,
-		OtherAnswers:        !blank(s.OtherAnswers...),
+		OtherAnswers:        !Blank(s.OtherAnswers...),
 		ToolCalls:           s.ToolCalls != nil,
 		ReferenceToolCalls:  s.ReferenceToolCalls != nil,
-		ReferenceTopics:     !blank(s.ReferenceTopics...),
+		ReferenceTopics:     !Blank(s.ReferenceTopics...),
 		Rubrics:             len(s.Rubrics) > 0,
 	} {
 		if filled {
@@ -125,7 +125,7 @@ func (s *Sample) Fields() Field {
 	return f
 }
 
-func blank(texts ...string) bool {
+func Blank(texts ...string) bool {
 	for _, t := range texts {
 		if strings.TrimSpace(t) != "" {
 			return false

@@ -9,21 +9,21 @@ import (
 
 // A textAt is one of a list, and its number in it, from 1.
 type textAt struct {
-	text   string
-	number int
+	Text   string
+	Number int
 }
 
-// where names a context, and perhaps a window of it.
-func (n textAt) where(window string) string {
-	where := fmt.Sprintf("context %d", n.number)
+// Where names a context, and perhaps a window of it.
+func (n textAt) Where(window string) string {
+	where := fmt.Sprintf("context %d", n.Number)
 	if window != "" {
 		where += ", " + window
 	}
 	return where
 }
 
-// nonBlank returns the texts of a list that are not blank, without white space around them.
-func nonBlank(list []string) []textAt {
+// NonBlank returns the texts of a list that are not blank, without white space around them.
+func NonBlank(list []string) []textAt {
 	var texts []textAt
 	for i, text := range list {
 		if text = strings.TrimSpace(text); text != "" {
@@ -33,16 +33,16 @@ func nonBlank(list []string) []textAt {
 	return texts
 }
 
-func textsOf(list []textAt) []string {
+func TextsOf(list []textAt) []string {
 	var all []string
 	for _, n := range list {
-		all = append(all, n.text)
+		all = append(all, n.Text)
 	}
 	return all
 }
 
-// worded returns the sentences of a text that say something.
-func worded(text string) []string {
+// Worded returns the sentences of a text that say something.
+func Worded(text string) []string {
 	var list []string
 	for _, s := range tokenize.Sentences(text) {
 		if tokenize.HasWords(s.Text) {
@@ -52,30 +52,30 @@ func worded(text string) []string {
 	return list
 }
 
-// saying returns the texts of a list that are not blank.
-func saying(list []string) numberedTexts {
-	var n numberedTexts
+// Saying returns the texts of a list that are not blank.
+func Saying(list []string) NumberedTexts {
+	var n NumberedTexts
 	for i, text := range list {
 		if strings.TrimSpace(text) != "" {
-			n.texts, n.places = append(n.texts, text), append(n.places, i+1)
+			n.Texts, n.Places = append(n.Texts, text), append(n.Places, i+1)
 		}
 	}
 	return n
 }
 
-// numberedTexts are those of a list that say something, with their places in it, from 1.
-type numberedTexts struct {
-	texts  []string
-	places []int
+// NumberedTexts are those of a list that say something, with their places in it, from 1.
+type NumberedTexts struct {
+	Texts  []string
+	Places []int
 }
 
-// numberedSentences returns the sentences of texts that hold a word, with the number of the text that each is from.
-func numberedSentences(list []string) numberedTexts {
-	p := newPassage(list)
-	var n numberedTexts
-	for i, s := range p.sentences {
+// NumberedSentences returns the sentences of texts that hold a word, with the number of the text that each is from.
+func NumberedSentences(list []string) NumberedTexts {
+	p := NewPassage(list)
+	var n NumberedTexts
+	for i, s := range p.Sentences {
 		if tokenize.HasWords(s.Text) {
-			n.texts, n.places = append(n.texts, s.Text), append(n.places, p.origin[i])
+			n.Texts, n.Places = append(n.Texts, s.Text), append(n.Places, p.Origin[i])
 		}
 	}
 	return n

@@ -12,13 +12,13 @@ import (
 
 // A passage is text that is shown to a model whole or, where it does not fit, in windows.
 type passage struct {
-	text      string
-	sentences []tokenize.Sentence // of text, in order
-	origin    []int               // for each sentence, the number of its context, from 1
+	Text      string
+	Sentences []tokenize.Sentence // of text, in order
+	Origin    []int               // for each sentence, the number of its context, from 1
 }
 
-// newPassage joins texts by blank lines. No sentence reaches from one into another.
-func newPassage(texts []string) passage {
+// NewPassage joins texts by blank lines. No sentence reaches from one into another.
+func NewPassage(texts []string) passage {
 	var p passage
 	var b strings.Builder
 	for i, text := range texts {
@@ -30,12 +30,12 @@ func newPassage(texts []string) passage {
 		}
 		for _, s := range tokenize.Sentences(text) {
 			s.Start, s.End = s.Start+b.Len(), s.End+b.Len()
-			p.sentences = append(p.sentences, s)
-			p.origin = append(p.origin, i+1)
+			p.Sentences = append(p.Sentences, s)
+			p.Origin = append(p.Origin, i+1)
 		}
 		b.WriteString(text)
 	}
-	p.text = b.String()
+	p.Text = b.String()
 	return p
 }
 
@@ -47,13 +47,13 @@ type window []span
 
 func (w window) of(text string) string { return text[w[0].start:w[len(w)-1].end] }
 
-// inWindows calls ask with the whole passage. Where that turns out to be too much at once, for the
+// InWindows calls ask with the whole passage. Where that turns out to be too much at once, for the
 // prompt or for the reply, it calls ask with parts of it instead, and so on until each part fits: in
 // order, with the sentences at a boundary in both parts if overlap is set. It returns the number of
 // windows that ask accepted. Nothing of the text is left out.
-func (p passage) inWindows(overlap bool, ask func(text string) error) (int, error) {
-	whole := make(window, len(p.sentences))
-	for i, s := range p.sentences {
+func (p passage) InWindows(overlap bool, ask func(text string) error) (int, error) {
+	whole := make(window, len(p.Sentences))
+	for i, s := range p.Sentences {
 		whole[i] = span{s.Start, s.End}
 	}
 	todo := []window{whole}
@@ -64,13 +64,13 @@ func (p passage) inWindows(overlap bool, ask func(text string) error) (int, erro
 			todo = todo[1:]
 			continue
 		}
-		err := ask(w.of(p.text))
+		err := ask(w.of(p.Text))
 		switch {
 		case err == nil:
 			todo = todo[1:]
 			done, seen = done+1, w[len(w)-1].end
 		case tooMuch(err):
-			parts := p.split(w, parts(len(w.of(p.text)), err), overlap)
+			parts := p.split(w, parts(len(w.of(p.Text)), err), overlap)
 			if len(parts) < 2 {
 				return done, err
 			}
@@ -105,12 +105,12 @@ const minWindow = 64
 
 // split cuts w into n parts or a few less, of about equal length. It returns less than two if it cannot.
 func (p passage) split(w window, n int, overlap bool) []window {
-	size := len(w.of(p.text))
+	size := len(w.of(p.Text))
 	if size < minWindow {
 		return nil
 	}
 	if len(w) == 1 {
-		return halves(p.text, w[0])
+		return halves(p.Text, w[0])
 	}
 	cuts := []int{0}
 	for part := 1; part < n; part++ {
@@ -151,10 +151,10 @@ func halves(text string, s span) []window {
 	return []window{{{s.start, middle}}, {{middle, s.end}}}
 }
 
-// errCut says that a reply was cut where that loses something. It travels with ErrBadReply.
-var errCut = errors.New("the reply was cut at its length limit, or repeated itself")
+// ErrCut says that a reply was cut where that loses something. It travels with ErrBadReply.
+var ErrCut = errors.New("the reply was cut at its length limit, or repeated itself")
 
 // tooMuch reports whether err says that less must be asked at once.
 func tooMuch(err error) bool {
-	return errors.Is(err, backend.ErrPromptTooLong) || errors.Is(err, errCut)
+	return errors.Is(err, backend.ErrPromptTooLong) || errors.Is(err, ErrCut)
 }

@@ -13,11 +13,11 @@ func TestWindows(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&text, "This is sentence %d of it. ", i)
 	}
-	p := newPassage([]string{text.String(), " ", "A second context.\nWith two lines."})
-	if n := len(p.sentences); n != 42 || p.origin[0] != 1 || p.origin[41] != 3 {
-		t.Fatalf("%d sentences, origins %v", n, p.origin)
+	p := NewPassage([]string{text.String(), " ", "A second context.\nWith two lines."})
+	if n := len(p.Sentences); n != 42 || p.Origin[0] != 1 || p.Origin[41] != 3 {
+		t.Fatalf("%d sentences, origins %v", n, p.Origin)
 	}
-	for _, limit := range []int{len(p.text), 500, 100, 70} {
+	for _, limit := range []int{len(p.Text), 500, 100, 70} {
 		for _, overlap := range []bool{false, true} {
 			checkWindows(t, p, limit, overlap)
 		}
@@ -27,41 +27,41 @@ func TestWindows(t *testing.T) {
 	for r := range rune(400) {
 		long.WriteRune('一' + r)
 	}
-	checkWindows(t, newPassage([]string{long.String()}), 200, false)
+	checkWindows(t, NewPassage([]string{long.String()}), 200, false)
 }
 
 // checkWindows sees that windows of at most limit bytes cover p without a gap.
 func checkWindows(t *testing.T, p passage, limit int, overlap bool) {
 	t.Helper()
 	covered, calls := 0, 0
-	n, err := p.inWindows(overlap, func(text string) error {
+	n, err := p.InWindows(overlap, func(text string) error {
 		if len(text) > limit {
 			return &backend.TooLongError{Tokens: 300 + len(text)/4, Limit: 300 + limit/4}
 		}
 		calls++
-		at := strings.Index(p.text, text)
+		at := strings.Index(p.Text, text)
 		if !overlap && at < covered {
-			at = covered + strings.Index(p.text[covered:], text)
+			at = covered + strings.Index(p.Text[covered:], text)
 		}
-		if strings.TrimSpace(p.text[min(covered, at):at]) != "" || at+len(text) <= covered {
+		if strings.TrimSpace(p.Text[min(covered, at):at]) != "" || at+len(text) <= covered {
 			t.Errorf("limit %d: a gap before %q, or nothing new in it", limit, text)
 		}
 		covered = at + len(text)
 		return nil
 	})
-	if err != nil || n != calls || strings.TrimSpace(p.text[covered:]) != "" {
-		t.Errorf("limit %d, overlap %v: %d windows, %d calls, %d of %d bytes covered, %v", limit, overlap, n, calls, covered, len(p.text), err)
+	if err != nil || n != calls || strings.TrimSpace(p.Text[covered:]) != "" {
+		t.Errorf("limit %d, overlap %v: %d windows, %d calls, %d of %d bytes covered, %v", limit, overlap, n, calls, covered, len(p.Text), err)
 	}
-	if ideal := len(p.text)/limit + 1; n > 4*ideal {
+	if ideal := len(p.Text)/limit + 1; n > 4*ideal {
 		t.Errorf("limit %d, overlap %v: %d windows where %d could do", limit, overlap, n, ideal)
 	}
 }
 
 // Where even the smallest window does not fit, the engine's error comes back.
 func TestWindowsThatNeverFit(t *testing.T) {
-	p := newPassage([]string{strings.Repeat("Some words here. ", 100)})
+	p := NewPassage([]string{strings.Repeat("Some words here. ", 100)})
 	calls := 0
-	_, err := p.inWindows(true, func(string) error { calls++; return &backend.TooLongError{Limit: 10} })
+	_, err := p.InWindows(true, func(string) error { calls++; return &backend.TooLongError{Limit: 10} })
 	if err == nil || calls > 20 {
 		t.Errorf("error %v after %d calls", err, calls)
 	}

@@ -67,3 +67,19 @@ func CommonSubsequence(a, b []string) []int {
 	}
 	return indexes
 }
+
+// Nearest returns the candidate that is most like name, or "" if none is much like it.
+func Nearest(name string, candidates []string) string {
+	best, bestLike := "", 0.6
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if like := Agreement(letters(name), letters(c), 0.8); like > bestLike {
+			best, bestLike = c, like
+		}
+	}
+	return best
+}
+
+// letters are the letters of a name; what separates words does not matter.
+func letters(name string) []string {
+	return strings.Split(strings.NewReplacer("_", "", "-", "", "/", "", " ", "").Replace(strings.ToLower(name)), "")
+}

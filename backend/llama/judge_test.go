@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 // TestEncoderJudge scores a sample with the metrics of an encoder, through a model of random weights that the test
@@ -38,7 +39,7 @@ func TestEncoderJudge(t *testing.T) {
 	for name := range want {
 		names = append(names, name)
 	}
-	ms, err := metrics.Select(names)
+	ms, err := all.Select(names)
 	if err != nil {
 		t.Fatal(err)
 	}

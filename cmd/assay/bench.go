@@ -19,6 +19,7 @@ import (
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 const benchHelp = `
@@ -303,7 +304,7 @@ func (o *benchOptions) peer(ctx context.Context, s *std) (benchPeer, error) {
 // score scores the dataset with the metrics of the RAGAS paper, through models that it closes, and tells how long
 // that took once they were loaded.
 func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (st *stack, r benchRows, err error) {
-	ms, err := metrics.Preset("ragas-paper")
+	ms, err := all.Preset("ragas-paper")
 	if err != nil {
 		return nil, r, err
 	}

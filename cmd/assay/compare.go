@@ -9,7 +9,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/stats"
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
@@ -302,7 +302,7 @@ func configChanges(base, other *report.Run) []string {
 		}
 	}
 	for _, p := range a.Prompts {
-		i := slices.IndexFunc(b.Prompts, func(q metrics.PromptIdentity) bool { return q.Name == p.Name })
+		i := slices.IndexFunc(b.Prompts, func(q prompts.Identity) bool { return q.Name == p.Name })
 		if i >= 0 && b.Prompts[i].Digest != p.Digest {
 			add("another text of the prompt %s: version %s, not %s", p.Name, b.Prompts[i].Version, p.Version)
 		}

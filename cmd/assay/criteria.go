@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 	"github.com/spf13/pflag"
 )
 
@@ -32,7 +33,7 @@ func (o *criteriaOptions) load() ([]metrics.Metric, string, error) {
 		if err != nil {
 			return nil, "", fmt.Errorf("--criteria: %w", err)
 		}
-		ms, err := metrics.LoadCriteria(file, text)
+		ms, err := all.LoadCriteria(file, text)
 		if err != nil {
 			return nil, "", err
 		}
@@ -40,7 +41,7 @@ func (o *criteriaOptions) load() ([]metrics.Metric, string, error) {
 		fmt.Fprintf(digest, "file %d\n%s", len(text), text)
 	}
 	for _, words := range o.words {
-		m, err := metrics.ParseCriterion(words)
+		m, err := all.ParseCriterion(words)
 		if err != nil {
 			return nil, "", fmt.Errorf("--criterion: %w", err)
 		}
@@ -73,5 +74,5 @@ func findMetric(own []metrics.Metric, name string) ([]metrics.Metric, error) {
 	if i := slices.IndexFunc(own, func(m metrics.Metric) bool { return m.Name == name }); i >= 0 {
 		return own[i : i+1], nil
 	}
-	return metrics.Select([]string{name})
+	return all.Select([]string{name})
 }

@@ -10,6 +10,9 @@ import (
 // TestImports holds the packages to the one direction in which imports may fall.
 func TestImports(t *testing.T) {
 	const module = "github.com/assay-eval/assay/"
+	families := []string{"metrics/judged", "metrics/likelihood", "metrics/vector", "metrics/text", "metrics/form",
+		"metrics/retrieval", "metrics/agent", "metrics/criteria"}
+	family := []string{"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts"} // never each other, never an engine
 	may := map[string][]string{
 		"tokenize":            {},
 		"internal/stats":      {},
@@ -21,13 +24,25 @@ func TestImports(t *testing.T) {
 		"backend/gollama":     {"backend", "tokenize", "models"},
 		"backend/llama":       {"backend", "tokenize", "models"},
 		"backend/ollama":      {"backend", "tokenize", "models"},
-		"metrics":             {"backend", "tokenize", "internal/stats"},
+		"metrics":             {"backend", "metrics/prompts", "tokenize"},
+		"metrics/prompts":     {"backend", "tokenize"},
+		"metrics/ask":         {"backend", "metrics", "metrics/prompts", "tokenize"},
+		"metrics/metrictest":  {"backend", "backend/backendtest", "metrics"},
+		"metrics/judged":      family,
+		"metrics/likelihood":  family,
+		"metrics/vector":      family,
+		"metrics/text":        family,
+		"metrics/form":        family,
+		"metrics/retrieval":   family,
+		"metrics/agent":       family,
+		"metrics/criteria":    family,
+		"metrics/all":         append(families, family...),
 		"internal/parquet":    {},
-		"internal/dataset":    {"backend", "metrics", "internal/parquet"},
-		"internal/judge":      {"metrics", "internal/stats"},
+		"internal/dataset":    {"backend", "metrics", "metrics/agent", "internal/parquet"},
+		"internal/judge":      {"metrics", "metrics/all", "internal/stats"},
 		"internal/corpus":     {"backend", "tokenize", "internal/parquet"},
-		"internal/testset":    {"backend", "tokenize", "metrics", "internal/corpus", "internal/parquet"},
-		"internal/report":     {"backend", "metrics", "internal/stats"},
+		"internal/testset":    {"backend", "tokenize", "metrics", "metrics/prompts", "internal/corpus", "internal/parquet"},
+		"internal/report":     {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats"},
 		"cmd/assay":           nil, // anything
 	}
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").Output()

@@ -19,6 +19,7 @@ import (
 	"github.com/assay-eval/assay/internal/judge"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/pflag"
 )
@@ -62,7 +63,7 @@ func judgeCommand(ctx context.Context, s *std, args []string) error {
 type judgeFile struct {
 	Training judgeTraining `json:"training"`
 	Figures  judgeFigures  `json:"figures"`
-	metrics.TrainedJudge
+	all.TrainedJudge
 }
 
 // judgeTraining says where a judge comes from.
@@ -197,7 +198,7 @@ func (o *judgeTrainOptions) train(ctx context.Context, rows *judgeRows) (*judgeF
 	file := &judgeFile{TrainedJudge: *out.Judge}
 	file.Metric = o.dimension + "/judge"
 	file.Label = rows.label
-	file.JudgeModels, file.Prompts = metrics.JudgeModels(rows.asked.Fields()), rows.prompts
+	file.JudgeModels, file.Prompts = all.JudgeModels(rows.asked.Fields()), rows.prompts
 	file.Training = judgeTraining{Tool: "assay " + buildVersion(), Time: report.Now(), Seed: o.seed, Method: out.Method,
 		Penalty: out.Penalty, Depth: out.Depth, Tried: out.Tried, Sets: rows.sets, Dropped: out.Dropped}
 	if file.Figures, err = rows.figures(file.Metric, rows.inUnits(out.Predictions), o.seed); err != nil {
@@ -206,7 +207,7 @@ func (o *judgeTrainOptions) train(ctx context.Context, rows *judgeRows) (*judgeF
 	file.Figures.On = "rows not fitted to"
 	if text, err := json.Marshal(file.TrainedJudge); err != nil {
 		return nil, nil, err
-	} else if _, err := metrics.LoadJudge(text); err != nil {
+	} else if _, err := all.LoadJudge(text); err != nil {
 		return nil, nil, fmt.Errorf("the judge cannot be used: %w", err)
 	}
 	return file, out, nil
@@ -233,7 +234,7 @@ func (f *judgeFile) print(s *std) {
 	fmt.Fprintln(s.out)
 	t := s.table("it looks at", "importance", "weight", "rows without it")
 	list := slices.Clone(f.Features)
-	slices.SortStableFunc(list, func(a, b metrics.JudgeFeature) int { return cmp.Compare(b.Importance, a.Importance) })
+	slices.SortStableFunc(list, func(a, b all.JudgeFeature) int { return cmp.Compare(b.Importance, a.Importance) })
 	for _, feature := range list {
 		t.AppendRow(table.Row{printable(feature.Metric), fmt.Sprintf("%.0f%%", 100*feature.Importance), signed(feature.Weight), feature.Missing})
 	}
@@ -311,12 +312,12 @@ func (f *judgeFigures) print(s *std) {
 }
 
 // readJudge reads a judge's file, and returns its digest.
-func readJudge(path string) (*judgeFile, *metrics.TrainedJudge, string, error) {
+func readJudge(path string) (*judgeFile, *all.TrainedJudge, string, error) {
 	text, err := readJudgeText(path)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	j, err := metrics.LoadJudge(text)
+	j, err := all.LoadJudge(text)
 	if err != nil {
 		return nil, nil, "", withHint(fmt.Errorf("%s is no judge: %v", path, err), "assay judge train writes one")
 	}
@@ -335,7 +336,7 @@ func readJudgeText(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, metrics.MostJudge+1))
+	return io.ReadAll(io.LimitReader(f, all.MostJudge+1))
 }
 
 // A judgeTestOptions holds the flags of assay judge test.
@@ -425,7 +426,7 @@ func (o *judgeFlags) add(f *pflag.FlagSet) {
 }
 
 // load returns the judges' metrics, and the digest of their files: nil and "" if there are none.
-func (o *judgeFlags) load() (judges []*metrics.TrainedJudge, list []metrics.Metric, digest string, err error) {
+func (o *judgeFlags) load() (judges []*all.TrainedJudge, list []metrics.Metric, digest string, err error) {
 	var digests []string
 	for _, path := range o.files {
 		_, j, sum, err := readJudge(path)

@@ -13,6 +13,8 @@ import (
 	"github.com/assay-eval/assay/internal/judge"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/spf13/pflag"
 )
 
@@ -30,12 +32,12 @@ func (o *judgeRowOptions) add(f *pflag.FlagSet) {
 type judgeRows struct {
 	features []string
 	rows     []judgeRow
-	label    metrics.JudgeLabel
+	label    all.JudgeLabel
 	binary   bool
 	sets     []judgeSet
 
 	asked   backend.Identities // the models that the features asked
-	prompts []metrics.PromptIdentity
+	prompts []prompts.Identity
 }
 
 // A judgeRow is a labelled sample.
@@ -134,7 +136,7 @@ func commonMetrics(data []*judgeData, names []string) ([]string, error) {
 	var have []string
 	for _, run := range data[0].runs {
 		for _, m := range run.Manifest.Config.Metrics {
-			known, err := metrics.Select([]string{m.Name})
+			known, err := all.Select([]string{m.Name})
 			if err == nil && known[0].Name == m.Name && !slices.Contains(have, m.Name) {
 				have = append(have, m.Name)
 			}
@@ -191,7 +193,7 @@ func (d *judgeData) countKnown(features []string) error {
 func (r *judgeRows) models(data []*judgeData) error {
 	r.asked = backend.Identities{}
 	for _, name := range r.features {
-		list, err := metrics.Select([]string{name})
+		list, err := all.Select([]string{name})
 		if err != nil {
 			return err
 		}
@@ -212,12 +214,12 @@ func (r *judgeRows) models(data []*judgeData) error {
 				if !slices.Contains(list[0].Prompts, p.Name) {
 					continue
 				}
-				i := slices.IndexFunc(r.prompts, func(q metrics.PromptIdentity) bool { return q.Name == p.Name })
+				i := slices.IndexFunc(r.prompts, func(q prompts.Identity) bool { return q.Name == p.Name })
 				if i >= 0 && r.prompts[i].Digest != p.Digest {
 					return fmt.Errorf("the runs asked with different texts of the prompt %s", p.Name)
 				}
 				if i < 0 {
-					r.prompts = append(r.prompts, metrics.PromptIdentity{Name: p.Name, Digest: p.Digest})
+					r.prompts = append(r.prompts, prompts.Identity{Name: p.Name, Digest: p.Digest})
 				}
 			}
 		}
@@ -236,7 +238,7 @@ func (r *judgeRows) scale(data []*judgeData) error {
 			return fmt.Errorf("all labels of %s are %v: there is nothing to learn or to test from them", base(d.runs[0].Manifest.Config.Dataset.Path), low)
 		}
 		if i == 0 {
-			r.label = metrics.JudgeLabel{Field: d.labels.field, Min: low, Max: high}
+			r.label = all.JudgeLabel{Field: d.labels.field, Min: low, Max: high}
 		}
 		if low != r.label.Min || high != r.label.Max {
 			r.label.Min, r.label.Max = 0, 1
@@ -349,7 +351,7 @@ func (r *judgeRows) inUnits(shares []float64) []float64 {
 }
 
 // predict applies a judge to the rows, in their labels' units. Rows that lack what it cannot do without are left out.
-func (r *judgeRows) predict(j *metrics.TrainedJudge) []float64 {
+func (r *judgeRows) predict(j *all.TrainedJudge) []float64 {
 	var shares []float64
 	var kept []judgeRow
 	for _, row := range r.rows {
@@ -370,7 +372,7 @@ func (r *judgeRows) predict(j *metrics.TrainedJudge) []float64 {
 }
 
 // fits reports whether the rows' features are what a judge was trained on.
-func (r *judgeRows) fits(j *metrics.TrainedJudge) error {
+func (r *judgeRows) fits(j *all.TrainedJudge) error {
 	for _, d := range j.Models().Differences(r.asked) {
 		if d.In == backend.Weights {
 			return fmt.Errorf("the run asked the %s %s, and %s was trained on scores of %s", d.Role.Title(), d.B.Name, j.Metric, d.A.Name)
@@ -387,14 +389,14 @@ func (r *judgeRows) fits(j *metrics.TrainedJudge) error {
 // figures measures predictions, and each feature by itself, the one that agrees most first.
 func (r *judgeRows) figures(name string, predicted []float64, seed uint64) (judgeFigures, error) {
 	var f judgeFigures
-	all := r.matched(func(judgeRow) bool { return true }, func(i int) float64 { return predicted[i] })
-	if len(all.ids) < 3 {
-		return f, usagef("%d rows are too few to say anything", len(all.ids))
+	every := r.matched(func(judgeRow) bool { return true }, func(i int) float64 { return predicted[i] })
+	if len(every.ids) < 3 {
+		return f, usagef("%d rows are too few to say anything", len(every.ids))
 	}
 	field := r.label.Field
-	f.Judge = r.measure(candidate{name: name, min: r.label.Min, max: r.label.Max}, all, field, seed)
+	f.Judge = r.measure(candidate{name: name, min: r.label.Min, max: r.label.Max}, every, field, seed)
 	if r.binary {
-		loss := stats.LogLoss(clamped(predicted), all.labels)
+		loss := stats.LogLoss(clamped(predicted), every.labels)
 		f.LogLoss = &loss
 	}
 	for k, feature := range r.features {
@@ -402,7 +404,7 @@ func (r *judgeRows) figures(name string, predicted []float64, seed uint64) (judg
 		if len(m.ids) < 3 {
 			continue
 		}
-		of, err := metrics.Select([]string{feature})
+		of, err := all.Select([]string{feature})
 		if err != nil {
 			return f, err
 		}
@@ -411,7 +413,7 @@ func (r *judgeRows) figures(name string, predicted []float64, seed uint64) (judg
 		f.Alone = append(f.Alone, a)
 	}
 	slices.SortStableFunc(f.Alone, func(a, b metricAgreement) int {
-		few := func(m metricAgreement) int { return int(number01(2*m.N < len(all.ids))) } // those that most rows lack come last
+		few := func(m metricAgreement) int { return int(number01(2*m.N < len(every.ids))) } // those that most rows lack come last
 		return cmp.Or(cmp.Compare(few(a), few(b)), cmp.Compare(b.strength(), a.strength()))
 	})
 	if len(f.Alone) > 0 {

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/assay-eval/assay/internal/stats"
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 // Samples of two datasets may have the same ids. The judge is compared with a feature on the rows that have it, row by
 // row and not id by id.
 func TestJudgeFiguresPairRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	r := &judgeRows{features: []string{"length/words"}, label: metrics.JudgeLabel{Field: "good", Max: 1}, binary: true, sets: make([]judgeSet, 2)}
+	r := &judgeRows{features: []string{"length/words"}, label: all.JudgeLabel{Field: "good", Max: 1}, binary: true, sets: make([]judgeSet, 2)}
 	var predicted, mine, other []float64
 	var truth []bool
 	for i := range 200 {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
@@ -61,7 +63,7 @@ func metricsCommand(s *std, args []string) error {
 	}
 	list := own
 	if own == nil {
-		list = metrics.All()
+		list = all.All()
 	}
 	single := false
 	if f.NArg() == 1 && f.Arg(0) != "all" {
@@ -131,7 +133,7 @@ func (s *std) overview(list []metrics.Metric) {
 	t.Render()
 	fmt.Fprintf(s.out, "\nA metric is dimension/method; a dimension by itself means the method with a star.\n"+
 		"assay metrics DIMENSION describes its methods, assay metrics NAME shows one with its prompts. Presets:\n\n")
-	for _, p := range metrics.Presets() {
+	for _, p := range all.Presets() {
 		fmt.Fprintf(s.out, "  --preset %-12s %s\n", p.Name, p.Doc)
 	}
 }
@@ -196,7 +198,7 @@ func abilities(m metrics.Metric) string {
 	return cmp.Or(strings.Join(list, ", "), "none")
 }
 
-func (s *std) explain(m metrics.Metric, texts metrics.Prompts) error {
+func (s *std) explain(m metrics.Metric, texts prompts.Set) error {
 	s.describe(m)
 	for _, name := range m.Prompts {
 		p, ok := texts.Lookup(name)
@@ -219,7 +221,7 @@ func writeMetricsPage(w io.Writer, list []metrics.Metric, costs string) error {
 		"Made by `assay metrics --format md`. A metric's name is `dimension/method`; the dimension by itself means the method with a\n" +
 		"star. `assay metrics NAME` shows one with its prompts. Ranges end in what is best.\n\n## Presets\n\n" +
 		"| `--preset` | metrics |\n| --- | --- |\n")
-	for _, preset := range metrics.Presets() {
+	for _, preset := range all.Presets() {
 		p.print("| `%s` | %s: `%s` |\n", preset.Name, preset.Doc, strings.Join(preset.Metrics, "` `"))
 	}
 	for i, m := range list {

@@ -5,14 +5,14 @@ import (
 	"os"
 	"testing"
 
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 // The page on metrics is made from the metrics themselves, and from what scripts/bench/costs.sh measured.
 func TestMetricsPage(t *testing.T) {
 	const path = "../../docs/metrics.md"
 	var page bytes.Buffer
-	if err := writeMetricsPage(&page, metrics.All(), "../../docs/costs.json"); err != nil {
+	if err := writeMetricsPage(&page, all.All(), "../../docs/costs.json"); err != nil {
 		t.Fatal(err)
 	}
 	if *update {

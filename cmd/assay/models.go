@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/backend/ollama"
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 	"github.com/assay-eval/assay/models"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -150,7 +150,7 @@ func newModelRow(m models.Model) modelRow {
 // modelKind says in a word what a model is for.
 func modelKind(info *models.Info) string {
 	switch {
-	case info.Pooling == "rank" && metrics.Judges(info.Labels):
+	case info.Pooling == "rank" && all.Judges(info.Labels):
 		return "encoder"
 	case info.Pooling == "rank":
 		return "reranker"

@@ -17,6 +17,7 @@ import (
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/backend/sched"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 // wordModel is an engine that takes no time and replies as the word server does.
@@ -49,7 +50,7 @@ func shortSamples(n int) iter.Seq2[*metrics.Sample, error] {
 // scoreAll scores samples with the metrics of the paper, and returns how many results were scores.
 func scoreAll(tb testing.TB, judge, embedder backend.Backend, samples iter.Seq2[*metrics.Sample, error]) (scores int) {
 	tb.Helper()
-	ms, err := metrics.Preset("ragas-paper")
+	ms, err := all.Preset("ragas-paper")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 const runHelp = `
@@ -143,9 +145,9 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 type plan struct {
 	metrics  []metrics.Metric
 	criteria string // the digest of the user's own metrics among them
-	judges   []*metrics.TrainedJudge
+	judges   []*all.TrainedJudge
 	judged   string // the digests of those judges' files
-	prompts  metrics.Prompts
+	prompts  prompts.Set
 	maps     []report.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
@@ -226,22 +228,22 @@ func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, erro
 	case o.preset != "" && len(o.metrics) > 0:
 		return nil, errors.New("--metrics and --preset exclude each other")
 	case len(o.metrics) > 0:
-		list, err = metrics.Select(o.metrics)
+		list, err = all.Select(o.metrics)
 	case o.preset != "":
-		list, err = metrics.Preset(o.preset)
+		list, err = all.Preset(o.preset)
 	case own == nil:
-		list, err = metrics.Preset("ragas-paper")
+		list, err = all.Preset("ragas-paper")
 	}
 	return append(list, own...), err
 }
 
-func loadPrompts(dir string) (metrics.Prompts, error) {
+func loadPrompts(dir string) (prompts.Set, error) {
 	if dir == "" {
-		return metrics.Prompts{}, nil
+		return prompts.Set{}, nil
 	}
-	p, err := metrics.LoadOwnPrompts(os.DirFS(dir))
+	p, err := all.LoadPrompts(os.DirFS(dir))
 	if err != nil {
-		return metrics.Prompts{}, fmt.Errorf("--prompts %s: %w", dir, err)
+		return prompts.Set{}, fmt.Errorf("--prompts %s: %w", dir, err)
 	}
 	return p, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/agent"
 )
 
 // A turn is one message of a conversation, in the form that [metrics.Sample] describes.
@@ -216,7 +217,7 @@ func (r *turnReader) object(value []byte) error {
 	case role != backend.Assistant:
 		return fmt.Errorf("calls of tools in a turn of the %s: only the assistant makes them", role)
 	default:
-		r.turns = append(r.turns, turn{Message: metrics.CallsTurn(text, calls), calls: calls, work: true})
+		r.turns = append(r.turns, turn{Message: agent.CallsTurn(text, calls), calls: calls, work: true})
 	}
 	if raw, ok := first(object, "retrieval_context"); ok {
 		if r.turns[len(r.turns)-1].found, _, err = (cell{value: raw}).passages(); err != nil {
@@ -300,7 +301,7 @@ func (r *turnReader) result(object map[string]json.RawMessage) error {
 		}
 		text = compact.String()
 	}
-	r.turns = append(r.turns, turn{Message: metrics.ResultTurn(tool, text), work: true})
+	r.turns = append(r.turns, turn{Message: agent.ResultTurn(tool, text), work: true})
 	return nil
 }
 

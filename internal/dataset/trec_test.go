@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 const (
@@ -234,7 +235,7 @@ func TestTrecEval(t *testing.T) {
 		t.Fatal(err, bad, s.Notes)
 	}
 	value := func(measure, query string) string {
-		ms, err := metrics.Select([]string{"retrieval/" + ourName(measure)})
+		ms, err := all.Select([]string{"retrieval/" + ourName(measure)})
 		if err != nil {
 			t.Fatal(err)
 		}

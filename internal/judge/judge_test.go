@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/assay-eval/assay/internal/stats"
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 // The example of Wikipedia's article on logistic regression: hours of study and exams passed, with the weights 1.5046 for
@@ -210,7 +210,7 @@ func TestModelIsWhatGrew(t *testing.T) {
 			t.Fatalf("row %d: %v, explained as %v", i, z, base)
 		}
 	}
-	if len(out.Judge.Trees) == 0 || !slices.ContainsFunc(out.Judge.Features, func(f metrics.JudgeFeature) bool { return f.Weight != 0 }) {
+	if len(out.Judge.Trees) == 0 || !slices.ContainsFunc(out.Judge.Features, func(f all.JudgeFeature) bool { return f.Weight != 0 }) {
 		t.Errorf("%d trees and no weights: it should be both", len(out.Judge.Trees))
 	}
 }

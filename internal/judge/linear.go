@@ -3,7 +3,7 @@ package judge
 import (
 	"math"
 
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -14,7 +14,7 @@ import (
 
 // A design is a table made ready for regression.
 type design struct {
-	features []metrics.JudgeFeature
+	features []all.JudgeFeature
 	columns  int // two for each feature: its value and its absence
 	x        [][]float64
 	labels   []float64
@@ -136,8 +136,8 @@ func (d *design) newton(w []float64, penalty float64) ([]float64, bool) {
 }
 
 // model writes the weights into a judge.
-func (d *design) model(w []float64) *metrics.TrainedJudge {
-	j := &metrics.TrainedJudge{Format: metrics.JudgeFormat, Label: metrics.JudgeLabel{Max: 1}, Offset: w[d.columns]}
+func (d *design) model(w []float64) *all.TrainedJudge {
+	j := &all.TrainedJudge{Format: all.JudgeFormat, Label: all.JudgeLabel{Max: 1}, Offset: w[d.columns]}
 	for k, f := range d.features {
 		f.Weight, f.Without = w[k], w[len(d.features)+k]
 		if f.Deviation == 0 {

@@ -15,7 +15,7 @@ import (
 	"math"
 
 	"github.com/assay-eval/assay/internal/stats"
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 // A Table is labelled rows with the values of metrics.
@@ -67,8 +67,8 @@ func without(n int, part []int) []int {
 
 // features describes the columns: what stands in the judge's file of them, without weights. A column that does not vary
 // has the deviation 0.
-func (t *Table) features() []metrics.JudgeFeature {
-	list := make([]metrics.JudgeFeature, len(t.Features))
+func (t *Table) features() []all.JudgeFeature {
+	list := make([]all.JudgeFeature, len(t.Features))
 	for k := range list {
 		f := &list[k]
 		f.Metric = t.Features[k]

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 // Options say how [Train] goes about it. The zero Options are good ones.
@@ -26,14 +26,14 @@ func Methods() []string { return []string{"linear", "trees", "both"} }
 
 // An Outcome is a judge with what is known of it.
 type Outcome struct {
-	Judge       *metrics.TrainedJudge // labels from 0 to 1
-	Method      string                // "linear", "trees" or "both"
-	Penalty     float64               // of the linear part; 0 without one
-	Depth       int                   // of the trees; 0 without any
-	Tried       []Try                 // the best of each method in choosing for all rows, and a constant
-	Predictions []float64             // for each row, by a judge that was fitted and chosen without its part
-	Parts       []int                 // the part of each row
-	Dropped     []string              // features that say the same of all rows, or of none
+	Judge       *all.TrainedJudge // labels from 0 to 1
+	Method      string            // "linear", "trees" or "both"
+	Penalty     float64           // of the linear part; 0 without one
+	Depth       int               // of the trees; 0 without any
+	Tried       []Try             // the best of each method in choosing for all rows, and a constant
+	Predictions []float64         // for each row, by a judge that was fitted and chosen without its part
+	Parts       []int             // the part of each row
+	Dropped     []string          // features that say the same of all rows, or of none
 }
 
 // A Try is a method with its log loss on rows that it was not fitted to.
@@ -270,8 +270,8 @@ func (t *Table) chooseTrees(parts [][]int, rest []*Table) (odds []float64, depth
 }
 
 // fit fits a judge to all rows of a table.
-func (r recipe) fit(t *Table) *metrics.TrainedJudge {
-	var linear, trees *metrics.TrainedJudge
+func (r recipe) fit(t *Table) *all.TrainedJudge {
+	var linear, trees *all.TrainedJudge
 	if r.method != "trees" {
 		d := newDesign(t)
 		w := d.start()
@@ -298,7 +298,7 @@ func (r recipe) fit(t *Table) *metrics.TrainedJudge {
 }
 
 // halves is the judge whose log odds are the mean of those of two.
-func halves(linear, trees *metrics.TrainedJudge) *metrics.TrainedJudge {
+func halves(linear, trees *all.TrainedJudge) *all.TrainedJudge {
 	j := *linear
 	j.Offset = (linear.Offset + trees.Offset) / 2
 	for k := range j.Features {
@@ -316,7 +316,7 @@ func halves(linear, trees *metrics.TrainedJudge) *metrics.TrainedJudge {
 
 // weigh fills in the features' importance: the mean distance of what each adds from its mean, as a share of the sum
 // of all.
-func weigh(j *metrics.TrainedJudge, t *Table) {
+func weigh(j *all.TrainedJudge, t *Table) {
 	parts := make([][]float64, len(j.Features))
 	for _, row := range t.Rows {
 		_, of := j.Explain(row)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
 )
 
 // Gradient boosting of shallow trees with the log loss (Friedman 2001, Annals of Statistics 29), by second-order steps and
@@ -19,7 +19,7 @@ const (
 
 // bins are the values of a table as numbers of bins.
 type bins struct {
-	features []metrics.JudgeFeature
+	features []all.JudgeFeature
 	bounds   [][]float64 // of each feature, ascending: bin b holds values from bounds[b-1] on, below bounds[b]
 	of       [][]uint8   // by feature, then row; the bin after the last is of missing values
 }
@@ -75,7 +75,7 @@ type boosting struct {
 	depth  int
 	least  int // rows in a leaf
 	offset float64
-	trees  []metrics.JudgeTree
+	trees  []all.JudgeTree
 }
 
 func newBoosting(t *Table, depth int) *boosting {
@@ -111,7 +111,7 @@ func (g *boosting) grow() bool {
 		total = total.plus(steps[i])
 		rows[i] = i
 	}
-	tree := metrics.JudgeTree{{Value: total.value()}}
+	tree := all.JudgeTree{{Value: total.value()}}
 	g.split(&tree, 0, rows, steps, total, g.depth)
 	if len(tree) == 1 {
 		return false
@@ -121,7 +121,7 @@ func (g *boosting) grow() bool {
 }
 
 // split splits a leaf of a tree as often as it helps, and moves its rows' odds.
-func (g *boosting) split(tree *metrics.JudgeTree, at int, rows []int, steps []sum, total sum, depth int) {
+func (g *boosting) split(tree *all.JudgeTree, at int, rows []int, steps []sum, total sum, depth int) {
 	c := cut{}
 	if depth > 0 {
 		c = g.best(rows, steps, total)
@@ -142,11 +142,11 @@ func (g *boosting) split(tree *metrics.JudgeTree, at int, rows []int, steps []su
 	}
 	here := &(*tree)[at]
 	here.Feature, here.Below, here.Left, here.Right = c.feature, g.bounds[c.feature][c.bin], len(*tree), len(*tree)+1
-	if here.Absent = metrics.AbsentRight; c.absentLeft {
-		here.Absent = metrics.AbsentLeft
+	if here.Absent = all.AbsentRight; c.absentLeft {
+		here.Absent = all.AbsentLeft
 	}
 	into := here.Left
-	*tree = append(*tree, metrics.JudgeNode{Value: c.left.value()}, metrics.JudgeNode{Value: total.less(c.left).value()})
+	*tree = append(*tree, all.JudgeNode{Value: c.left.value()}, all.JudgeNode{Value: total.less(c.left).value()})
 	g.split(tree, into, left, steps, c.left, depth-1)
 	g.split(tree, into+1, right, steps, total.less(c.left), depth-1)
 }
@@ -200,8 +200,8 @@ func (g *boosting) best(rows []int, steps []sum, total sum) cut {
 }
 
 // model is the judge with the first trees.
-func (g *boosting) model(trees int) *metrics.TrainedJudge {
-	j := &metrics.TrainedJudge{Format: metrics.JudgeFormat, Label: metrics.JudgeLabel{Max: 1}, Offset: g.offset, Features: slices.Clone(g.features)}
+func (g *boosting) model(trees int) *all.TrainedJudge {
+	j := &all.TrainedJudge{Format: all.JudgeFormat, Label: all.JudgeLabel{Max: 1}, Offset: g.offset, Features: slices.Clone(g.features)}
 	for k := range j.Features {
 		if j.Features[k].Deviation == 0 {
 			j.Features[k].Deviation = 1

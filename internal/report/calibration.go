@@ -11,7 +11,8 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/stats"
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/all"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // A Calibration is a map from a metric's scores to the probability that people would say yes, with where it comes
@@ -27,9 +28,9 @@ type Calibration struct {
 // An Origin is what the scores of a metric depend on beside the rows. With another one they mean something else.
 type Origin struct {
 	backend.IdentityFields
-	Prompts  []metrics.PromptIdentity `json:"prompts,omitempty"`
-	Criteria string                   `json:"criteria,omitempty"` // as in a Config; of the user's own metrics only
-	Judges   string                   `json:"judges,omitempty"`   // likewise
+	Prompts  []prompts.Identity `json:"prompts,omitempty"`
+	Criteria string             `json:"criteria,omitempty"` // as in a Config; of the user's own metrics only
+	Judges   string             `json:"judges,omitempty"`   // likewise
 }
 
 // Origin is that of a metric in a run of this configuration.
@@ -39,7 +40,7 @@ func (c *Config) Origin(metric string) Origin {
 
 // of leaves out what a metric does not ask. What the user's own metrics ask is not known here: all stays.
 func (o Origin) of(metric string) Origin {
-	list, err := metrics.Select([]string{metric})
+	list, err := all.Select([]string{metric})
 	if err != nil {
 		return o
 	}
@@ -105,7 +106,7 @@ func (c *Calibration) differs(run *Config) string {
 		}
 	}
 	for _, p := range have.Prompts {
-		other := func(q metrics.PromptIdentity) bool { return q.Name == p.Name && q.Digest != p.Digest }
+		other := func(q prompts.Identity) bool { return q.Name == p.Name && q.Digest != p.Digest }
 		if slices.ContainsFunc(had.Prompts, other) {
 			return "another text of the prompt " + p.Name
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // A report through a map is of probabilities: its mean, range, bins and thresholds; and it says so.
@@ -188,7 +189,7 @@ func TestOrigin(t *testing.T) {
 				Judge:    &backend.Identity{Name: "small", Digest: "sha256:1"},
 				Embedder: &backend.Identity{Name: "mini", Digest: "sha256:2"},
 			},
-			Prompts:  []metrics.PromptIdentity{{Name: "faithfulness_statements", Digest: "sha256:3"}, {Name: "other", Digest: "sha256:4"}},
+			Prompts:  []prompts.Identity{{Name: "faithfulness_statements", Digest: "sha256:3"}, {Name: "other", Digest: "sha256:4"}},
 			Criteria: "sha256:5",
 		}
 	}

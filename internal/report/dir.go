@@ -19,6 +19,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/gofrs/flock"
 )
 
@@ -42,10 +43,10 @@ type Config struct {
 	Dataset Dataset  `json:"dataset"`
 	Metrics []Metric `json:"metrics"`
 	backend.IdentityFields
-	Prompts  []metrics.PromptIdentity `json:"prompts,omitempty"`
-	Criteria string                   `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
-	Judges   string                   `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
-	Seed     uint64                   `json:"seed"`
+	Prompts  []prompts.Identity `json:"prompts,omitempty"`
+	Criteria string             `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
+	Judges   string             `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
+	Seed     uint64             `json:"seed"`
 
 	Frequencies string `json:"frequencies,omitempty"` // the digest of the counts of tokens in the references, where a metric weighs by them
 }

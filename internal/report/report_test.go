@@ -21,6 +21,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -73,7 +74,7 @@ func run(t *testing.T) *Report {
 				Judge:    &backend.Identity{Engine: "llama.cpp v0.4.0", Name: "tinyllama", Digest: "sha256:" + strings.Repeat("12", 32), Context: 2048},
 				Embedder: &backend.Identity{Engine: "llama.cpp v0.4.0", Name: "minilm", Digest: "sha256:" + strings.Repeat("34", 32), Context: 512},
 			},
-			Prompts: []metrics.PromptIdentity{{Name: "claims", Version: "1", Digest: "sha256:00"}},
+			Prompts: []prompts.Identity{{Name: "claims", Version: "1", Digest: "sha256:00"}},
 			Seed:    1,
 		},
 		Started: at("2026-11-21T10:00:00Z"), Finished: ptr(at("2026-11-21T10:01:30Z")), Seconds: 90.25,

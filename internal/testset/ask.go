@@ -20,11 +20,12 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
 
 // Prompts are the texts to ask with, by name.
-type Prompts map[string]*metrics.Prompt
+type Prompts map[string]*prompts.Prompt
 
 //go:embed prompts/*.tmpl
 var promptFiles embed.FS
@@ -83,12 +84,12 @@ func LoadPrompts(own fs.FS) (Prompts, error) {
 	return prompts, nil
 }
 
-func readPrompt(from fs.FS, file string) (*metrics.Prompt, error) {
+func readPrompt(from fs.FS, file string) (*prompts.Prompt, error) {
 	text, err := fs.ReadFile(from, file)
 	if err != nil {
 		return nil, err
 	}
-	p, err := metrics.ParsePrompt(file, string(text))
+	p, err := prompts.Parse(file, string(text))
 	if err != nil {
 		return nil, err
 	}

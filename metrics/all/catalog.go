@@ -1,0 +1,174 @@
+package all
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/agent"
+	"github.com/assay-eval/assay/metrics/criteria"
+	"github.com/assay-eval/assay/metrics/form"
+	"github.com/assay-eval/assay/metrics/judged"
+	"github.com/assay-eval/assay/metrics/likelihood"
+	"github.com/assay-eval/assay/metrics/prompts"
+	"github.com/assay-eval/assay/metrics/retrieval"
+	"github.com/assay-eval/assay/metrics/text"
+	"github.com/assay-eval/assay/metrics/vector"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// All returns every metric, sorted by name.
+func All() []metrics.Metric {
+	list := slices.Concat(judged.Metrics(), likelihood.Metrics(), vector.Metrics(), text.Metrics(),
+		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics())
+	slices.SortFunc(list, func(a, b metrics.Metric) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// defaults names the method that a bare dimension means.
+func defaults() map[string]string {
+	methods := make(map[string]string)
+	for _, m := range All() {
+		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
+			methods[dimension] = method
+		}
+	}
+	return methods
+}
+
+// A PresetList is a named list of metrics that go together.
+type PresetList struct {
+	Name    string
+	Doc     string   // one line
+	Metrics []string // names for [Select]
+}
+
+// Presets returns the presets there are, the default one first.
+func Presets() []PresetList {
+	return []PresetList{
+		{"ragas-paper", "the three metrics of the RAGAS paper, by its methods",
+			[]string{"faithfulness/claims", "answer_relevance/questions", "context_relevance/sentences"}},
+		{"fast", "the cheapest good method of each dimension: an embedding model, no judge",
+			[]string{"faithfulness/k_precision_bigrams", "answer_relevance/cosine", "context_relevance/cosine", "answer_correctness/alignment"}},
+		{"encoder", "the encoder judge that comes with Assay: a small model that reads and writes nothing",
+			[]string{"faithfulness/encoder", "answer_relevance/encoder", "context_relevance/encoder", "answer_correctness/encoder"}},
+		{"logit", "one question of yes and no for each dimension, read as a probability",
+			[]string{"faithfulness/logit", "answer_relevance/logit", "context_relevance/logit", "context_precision/logit",
+				"context_recall/logit", "answer_correctness/logit", "completeness/logit"}},
+		{"ragas", "what Ragas scores now: answers, contexts and both against references",
+			[]string{"faithfulness/claims", "answer_relevance/questions", "context_precision/reference", "context_recall/claims",
+				"context_recall/entities", "noise_sensitivity/relevant", "answer_correctness/claims_f1", "answer_correctness/ragas",
+				"answer_similarity/cosine"}},
+		{"unitxt-cpu", "unitxt's choice that needs no model; _max and _ascii methods give its own numbers",
+			[]string{"answer_correctness/token_recall", "faithfulness/k_precision", "answer_relevance/token_recall",
+				"context_relevance/token_precision", "context_correctness/mrr"}},
+		{"unitxt-llm", "unitxt's choice with a judge",
+			[]string{"answer_correctness/judge_score", "faithfulness/judge_score", "answer_relevance/judge_score",
+				"context_relevance/judge_score", "context_correctness/mrr"}},
+		{"ragchecker", "RAGChecker's: claims of the answer and of the reference, each against the other and the contexts",
+			[]string{"ragchecker/precision", "ragchecker/recall", "ragchecker/f1", "ragchecker/claim_recall", "ragchecker/context_precision",
+				"ragchecker/context_utilization", "ragchecker/noise_relevant", "ragchecker/noise_irrelevant",
+				"ragchecker/hallucination", "ragchecker/self_knowledge", "ragchecker/faithfulness"}},
+		{"retrieval", "the usual measures of a ranking, from judgements of passages",
+			[]string{"retrieval/ndcg@10", "retrieval/map", "retrieval/mrr", "retrieval/p@5", "retrieval/recall@10", "retrieval/hit@10"}},
+		{"lexical", "words of the answer beside those of the references",
+			[]string{"answer_correctness/exact_match", "answer_correctness/token_f1", "answer_similarity/rougeL", "answer_similarity/bleu",
+				"answer_similarity/chrf", "answer_similarity/meteor"}},
+	}
+}
+
+// Preset returns the metrics of a preset.
+func Preset(name string) ([]metrics.Metric, error) {
+	var names []string
+	for _, p := range Presets() {
+		if p.Name == name {
+			return Select(p.Metrics)
+		}
+		names = append(names, p.Name)
+	}
+	return nil, fmt.Errorf("unknown preset %q: there are %s", name, strings.Join(names, ", "))
+}
+
+// Select returns the metrics of a list of names, in its order. A bare dimension ("faithfulness") means
+// its default method, and a number after an @ ("retrieval/ndcg@7") goes to [Metric.At]. An unknown name and
+// one that stands twice are errors.
+func Select(names []string) ([]metrics.Metric, error) {
+	if len(names) == 0 {
+		return nil, errors.New("no metrics named: assay metrics lists them")
+	}
+	var list []metrics.Metric
+	for _, name := range names {
+		m, err := lookup(strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, func(other metrics.Metric) bool { return other.Name == m.Name }) {
+			return nil, fmt.Errorf("metric %s is named twice", m.Name)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+func lookup(name string) (metrics.Metric, error) {
+	full, at, given := strings.Cut(name, "@")
+	if method, ok := defaults()[full]; ok {
+		full += "/" + method
+	}
+	all := All()
+	if i := slices.IndexFunc(all, func(m metrics.Metric) bool { return m.Name == full }); i >= 0 {
+		switch {
+		case !given:
+			return all[i], nil
+		case all[i].At == nil:
+			return metrics.Metric{}, fmt.Errorf("metric %s takes nothing after an @, but has %q there", full, at)
+		}
+		return all[i].At(at)
+	}
+	hint := ""
+	if near := tokenize.Nearest(name, append(metricNames(), slices.Collect(maps.Keys(defaults()))...)); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", name, hint, len(all))
+}
+
+func metricNames() []string {
+	var names []string
+	for _, m := range All() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// PromptExamples describes the prompts of all metrics, by name.
+func PromptExamples() map[string]prompts.Example {
+	all := make(map[string]prompts.Example)
+	for _, family := range []map[string]prompts.Example{
+		judged.Prompts(), likelihood.Prompts(), criteria.Prompts(), agent.Prompts(),
+	} {
+		maps.Copy(all, family)
+	}
+	return all
+}
+
+// LoadPrompts reads the user's prompts, files *.tmpl at the root of fsys, each of which replaces the built-in one of
+// its name: see [prompts.Load].
+func LoadPrompts(fsys fs.FS) (prompts.Set, error) { return prompts.Load(fsys, PromptExamples()) }
+
+// LoadCriteria reads metrics that a user describes in a file: see [criteria.Load].
+func LoadCriteria(file string, text []byte) ([]metrics.Metric, error) {
+	return criteria.Load(file, text, taken)
+}
+
+// ParseCriterion makes a metric of "NAME: words": see [criteria.Parse].
+func ParseCriterion(text string) (metrics.Metric, error) { return criteria.Parse(text, taken) }
+
+// taken reports whether a built-in metric has a name.
+func taken(name string) bool { return slices.Contains(metricNames(), name) }
+
+// Judges reports whether a model with these labels is an encoder that metrics read: see [vector.Judges].
+func Judges(labels []string) bool { return vector.Judges(labels) }

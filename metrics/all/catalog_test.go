@@ -1,0 +1,168 @@
+package all
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
+)
+
+func TestAll(t *testing.T) {
+	if !slices.IsSorted(metricNames()) {
+		t.Errorf("the names %q are not sorted", metricNames())
+	}
+	given := map[string]string{} // defaults
+	for _, m := range All() {
+		dimension, method, ok := strings.Cut(m.Name, "/")
+		if !ok || dimension == "" || method == "" || m.Doc == "" || m.Source == "" || m.Formula == "" || m.Calls == "" || m.Score == nil || m.Needs == 0 || !(m.Min < m.Max) {
+			t.Errorf("%s is not complete: %+v", m.Name, m)
+		}
+		if m.Default && given[dimension] != "" {
+			t.Errorf("%s has two default methods, %s and %s", dimension, given[dimension], method)
+		} else if m.Default {
+			given[dimension] = method
+		}
+		if _, ok := defaults()[dimension]; !ok {
+			t.Errorf("%s has no default method", dimension)
+		}
+		if strings.HasSuffix(m.Doc, ".") || strings.Contains(m.Doc, "\n") {
+			t.Errorf("%s: the doc %q is not one line without a full stop", m.Name, m.Doc)
+		}
+	}
+	for dimension := range defaults() {
+		if _, err := Select([]string{dimension}); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, p := range Presets() {
+		if ms, err := Preset(p.Name); err != nil || len(ms) == 0 || p.Doc == "" {
+			t.Errorf("preset %s: %v", p.Name, err)
+		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	check := func(names, want string) {
+		t.Helper()
+		ms, err := Select(strings.Split(names, ","))
+		var got []string
+		for _, m := range ms {
+			got = append(got, m.Name)
+		}
+		if err != nil || strings.Join(got, ",") != want {
+			t.Errorf("Select(%q) = %q, %v; want %s", names, got, err, want)
+		}
+	}
+	check("faithfulness", "faithfulness/claims")
+	check("faithfulness/claims", "faithfulness/claims")
+	check("context_relevance, answer_relevance", "context_relevance/sentences,answer_relevance/questions")
+	check("retrieval/ndcg@7,retrieval@10, retrieval", "retrieval/ndcg@7,retrieval/ndcg@10,retrieval/ndcg")
+	check("retrieval/p@05", "retrieval/p@5")
+	check("retrieval/rbp@0.90,retrieval/r_precision@2,retrieval/iprec@0", "retrieval/rbp@0.9,retrieval/r_precision@2,retrieval/iprec@0")
+
+	refuse := func(names string, want ...string) {
+		t.Helper()
+		_, err := Select(strings.Split(names, ","))
+		for _, w := range want {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("Select(%q): %v, want an error that says %q", names, err, w)
+			}
+		}
+	}
+	refuse("faithfullness", "did you mean faithfulness?", "assay metrics lists all ")
+	refuse("Answer Relevancy", "did you mean answer_relevance?")
+	refuse("faithfulness/claim", "did you mean faithfulness/claims?")
+	refuse("xyz", `unknown metric "xyz": assay metrics lists all `)
+	refuse("", `unknown metric ""`)
+	refuse("faithfulness,faithfulness/claims", "named twice")
+	for _, at := range []string{"0", "-1", "x", "", "+7", "1.5", "7@8", "99999999999999999999"} {
+		refuse("retrieval/ndcg@"+at, "retrieval/ndcg@"+at+": the cutoff is a whole number from 1, as in retrieval/ndcg@10")
+	}
+	for _, at := range []string{"0", "1", "x", "", "NaN", "-0.5"} {
+		refuse("retrieval/rbp@"+at, "retrieval/rbp@"+at+": p is a number between 0 and 1")
+	}
+	refuse("retrieval/iprec@1.1", "the recall is a number from 0 to 1")
+	refuse("retrieval/r_precision@0", "the multiple is a number above 0")
+	refuse("faithfulness@7", `metric faithfulness/claims takes nothing after an @, but has "7" there`)
+	refuse("retrieval/ndcg@7,retrieval/ndcg@07", "metric retrieval/ndcg@7 is named twice")
+	refuse("retrievel/ndcg@7", "did you mean retrieval/ndcg?")
+	if _, err := Select(nil); err == nil {
+		t.Error("no names are accepted")
+	}
+	if _, err := Preset("nonsense"); err == nil || !strings.Contains(err.Error(), "ragas-paper") {
+		t.Errorf("an unknown preset: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	judge := &backendtest.Fake{About: backend.Info{Engine: "e 1", Model: "j", Ops: backend.CanGenerate}}
+	embedder := &backendtest.Fake{About: backend.Info{Engine: "e 1", Model: "m", Ops: backend.CanEmbed}}
+	all := metrics.Question | metrics.Answer | metrics.Contexts
+	check := func(names string, roles metrics.Roles, fields metrics.Field, want ...string) {
+		t.Helper()
+		ms, err := Select(strings.Split(names, ","))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = metrics.Check(ms, metrics.Models{Roles: roles}, fields)
+		if want == nil && err != nil {
+			t.Errorf("Check(%s): %v", names, err)
+		}
+		for _, w := range want {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("Check(%s): %v, want an error that says %q", names, err, w)
+			}
+		}
+	}
+	check("faithfulness,answer_relevance,context_relevance", metrics.Roles{backend.Judge: judge, backend.Embedder: embedder}, all)
+	check("faithfulness", metrics.Roles{backend.Judge: judge}, all)
+	check("answer_relevance", metrics.Roles{backend.Judge: judge}, metrics.Question|metrics.Answer, "needs a model that can embed", "name an embedding model")
+	check("faithfulness,context_relevance", metrics.Roles{backend.Embedder: embedder}, all, "faithfulness/claims needs a model that can generate", "context_relevance/sentences")
+	check("faithfulness", metrics.Roles{backend.Judge: embedder}, all, "m on e 1 can only embed")
+	check("faithfulness", metrics.Roles{backend.Judge: judge}, metrics.Question, "needs answer, contexts, which the dataset does not have")
+}
+
+func TestBuiltinPrompts(t *testing.T) {
+	names := prompts.Set{}.Names()
+	if len(names) != len(PromptExamples()) {
+		t.Errorf("%d prompts described, %d files", len(names), len(PromptExamples()))
+	}
+	var used []string
+	own, err := LoadCriteria("own", []byte("a/b: {criterion: c, steps: judge}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range append(All(), own...) {
+		used = append(used, m.Prompts...)
+	}
+	slices.Sort(used)
+	if used = slices.Compact(used); !slices.Equal(used, names) {
+		t.Errorf("metrics use %q, there are %q", used, names)
+	}
+	for _, name := range names {
+		p, ok := prompts.Set{}.Lookup(name)
+		if !ok || p.Version == "" || !strings.HasPrefix(p.Digest, "sha256:") {
+			t.Errorf("%s: %+v", name, p)
+		}
+		messages, err := p.Render(PromptExamples()[name].Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := &backend.GenerateRequest{Messages: messages, MaxTokens: p.MaxTokens, Stop: p.Stop, Sampling: p.Sampling}
+		if err := req.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		// What all samples share must stay short: at about four bytes a token, 350 tokens.
+		shared := 0
+		for _, m := range messages[:len(messages)-1] {
+			shared += len(m.Text)
+		}
+		if shared > 1400 {
+			t.Errorf("%s: the messages before the last have %d bytes", name, shared)
+		}
+	}
+}

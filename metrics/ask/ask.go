@@ -1,0 +1,96 @@
+package ask
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// A Query is one prompt and what goes into it.
+type Query struct {
+	Prompt string // its name
+	Data   any    // what its templates use
+	Room   int    // tokens of reply beyond the prompt's max_tokens
+
+	// schema is that of the reply, for a prompt that asks for JSON. It bounds the reply's length. An engine
+	// that can is held to it; none is trusted to have kept it.
+	Schema json.RawMessage
+
+	// The reply to draw number first is decoded; if it is bad, first+step, first+2*step, ... follow, draws
+	// in all. A step of 0 means 1, and draws of 0 maxDraws.
+	First, Step, Draws int
+
+	// splittable says that the caller will ask for less when the reply is cut, rather than for another
+	// draw of the same length.
+	Splittable bool
+}
+
+// MaxDraws is how many replies are had, where nothing else helps, before a sample fails.
+const MaxDraws = 3
+
+// A Reply is what the judge wrote.
+type Reply struct {
+	Text string // valid UTF-8
+	Cut  bool   // it reached its length limit, or repeated itself, and may end in the middle
+}
+
+// Judge has the judge reply to q and decodes the reply. A reply that decode refuses is asked for again as
+// a new draw, at some temperature, since a greedy one would only repeat itself; in the end the error
+// wraps ErrBadReply and quotes the last reply. Errors of the backend are returned as they are.
+func Judge[T any](ctx context.Context, m metrics.Models, q Query, decode func(Reply) (T, error)) (T, error) {
+	var zero T
+	p, ok := m.Prompts.Lookup(q.Prompt)
+	if !ok {
+		return zero, fmt.Errorf("no prompt %q", q.Prompt)
+	}
+	messages, err := p.Render(q.Data)
+	if err != nil {
+		return zero, fmt.Errorf("prompt %s: %v", p.Name, err)
+	}
+	info := m.Role(backend.Judge).Info()
+	var schema json.RawMessage
+	if p.JSON && info.Ops.Has(backend.CanConstrain) {
+		schema = q.Schema
+	}
+	for try := 0; ; try++ {
+		req := &backend.GenerateRequest{
+			Messages: messages, Stop: p.Stop, MaxTokens: p.MaxTokens + q.Room,
+			Schema:   schema,
+			Sampling: retrySampling(p.Sampling, try, m.Seed), Draw: q.First + try*max(q.Step, 1), Once: schema == nil,
+		}
+		g, err := m.Role(backend.Judge).Generate(ctx, req)
+		if err != nil {
+			return zero, fmt.Errorf("prompt %s: %w", p.Name, err)
+		}
+		m.Note(backend.GenerateKey(info, req), g.PromptTokens, g.OutputTokens)
+		r := Reply{mend(strings.ToValidUTF8(g.Text, "\uFFFD")), g.Stop != backend.StopEnd}
+		v, err := decode(r)
+		if err == nil {
+			return v, nil
+		}
+		if try+1 == cmp.Or(q.Draws, MaxDraws) || q.Splittable && errors.Is(err, metrics.ErrCut) {
+			return zero, fmt.Errorf("prompt %s: %w: %w; the reply was %q", p.Name, metrics.ErrBadReply, err, metrics.Bounded(r.Text))
+		}
+	}
+}
+
+// retrySampling warms the sampling up from one try to the next. The run's seed is added where there is
+// anything to draw: it must not change the key of a greedy reply, which it does not change.
+func retrySampling(s backend.Sampling, try int, seed uint64) backend.Sampling {
+	if try > 0 {
+		s.Temperature = max(s.Temperature, 0.35*float64(try))
+		if s.TopP == 0 {
+			s.TopP = 0.95
+		}
+	}
+	if s.Temperature > 0 {
+		s.Seed += seed
+	}
+	return s
+}

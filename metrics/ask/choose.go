@@ -1,0 +1,121 @@
+package ask
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// LogProbs asks how probable each continuation is after a prompt: one list of natural logarithms for each
+// continuation, one number for each of its tokens, and at least one.
+func LogProbs(ctx context.Context, m metrics.Models, prompt string, data any, continuations []string) ([][]float64, error) {
+	p, ok := m.Prompts.Lookup(prompt)
+	if !ok {
+		return nil, fmt.Errorf("no prompt %q", prompt)
+	}
+	messages, err := p.Render(data)
+	if err != nil {
+		return nil, fmt.Errorf("prompt %s: %v", p.Name, err)
+	}
+	req := &backend.ScoreRequest{Messages: messages, Continuations: continuations}
+	got, err := m.Role(backend.Judge).Score(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("prompt %s: %w", p.Name, err)
+	}
+	m.Note(backend.ScoreKey(m.Role(backend.Judge).Info(), req), got.PromptTokens, 0)
+	if len(got.LogProbs) != len(continuations) {
+		return nil, fmt.Errorf("prompt %s: %d lists of probabilities for %d continuations", p.Name, len(got.LogProbs), len(continuations))
+	}
+	for i, list := range got.LogProbs {
+		if len(list) == 0 || !Finite(list) {
+			return nil, fmt.Errorf("prompt %s: the probabilities of %q are not usable: %v", p.Name, metrics.Bounded(continuations[i]), list)
+		}
+	}
+	return got.LogProbs, nil
+}
+
+func Finite(list []float64) bool {
+	for _, x := range list {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// A choice is what the judge makes of several options.
+type choice struct {
+	Chances []float64 // of each option, given that it is one of them
+	Mass    float64   // the probability of any of them: where it is small, the judge wants to say something else
+}
+
+// Weigh asks which of several options the judge would reply with. Only the first token of an option counts,
+// so that a long one is at no disadvantage and engines that know no more can answer too; options must
+// differ in it.
+func Weigh(ctx context.Context, m metrics.Models, prompt string, data any, options []string) (choice, error) {
+	lists, err := LogProbs(ctx, m, prompt, data, options)
+	if err != nil {
+		return choice{}, err
+	}
+	top := lists[0][0]
+	for i, list := range lists {
+		top = max(top, list[0])
+		for j := range i {
+			if list[0] == lists[j][0] && options[i][0] == options[j][0] {
+				return choice{}, fmt.Errorf("prompt %s: %q and %q begin with one token, and cannot be told apart: name other words", prompt, options[j], options[i])
+			}
+		}
+	}
+	c := choice{Chances: make([]float64, len(lists))}
+	sum := 0.0
+	for i, list := range lists {
+		c.Chances[i] = math.Exp(list[0] - top)
+		sum += c.Chances[i]
+	}
+	for i := range c.Chances {
+		c.Chances[i] /= sum
+	}
+	c.Mass = min(1, math.Exp(top)*sum)
+	return c, nil
+}
+
+// Choose asks which of several options the judge would reply with: the probability of each, given that it
+// is one of them. See weigh.
+func Choose(ctx context.Context, m metrics.Models, prompt string, data any, options []string) ([]float64, error) {
+	c, err := Weigh(ctx, m, prompt, data, options)
+	return c.Chances, err
+}
+
+// Yes asks a question of yes and no and returns the probability of yes. The words are Yes and No, or the
+// first of those that the prompt's header gives.
+func Yes(ctx context.Context, m metrics.Models, prompt string, data any) (float64, error) {
+	c, err := yesOrNo(ctx, m, prompt, data)
+	if err != nil {
+		return 0, err
+	}
+	return c.Chances[0], nil
+}
+
+// yesOrNo is weigh with the options yes and no, in this order.
+func yesOrNo(ctx context.Context, m metrics.Models, prompt string, data any) (choice, error) {
+	p, ok := m.Prompts.Lookup(prompt)
+	if !ok {
+		return choice{}, fmt.Errorf("no prompt %q", prompt)
+	}
+	return Weigh(ctx, m, prompt, data, []string{cmp.Or(p.YesWord, "Yes"), cmp.Or(p.NoWord, "No")})
+}
+
+// YesInWindows is yes about texts that may be too long for one prompt: data is given the part to show, and
+// the highest probability of any window counts. It returns the number of windows.
+func YesInWindows(ctx context.Context, m metrics.Models, prompt string, texts []string, data func(text string) any) (float64, int, error) {
+	p, err := PollInWindows(ctx, m, prompt, texts, 1, func(text string, _ int) any { return data(text) })
+	if err != nil {
+		return 0, 0, err
+	}
+	best, _ := p.Highest(0)
+	return best, len(p.Yes[0]), nil
+}

@@ -1,0 +1,297 @@
+package judged
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
+)
+
+// A claimTable is what an answer and a reference claim, and which texts bear it out.
+type claimTable struct {
+	contexts          []string
+	answer, reference []claim
+}
+
+// A claim is a statement of the answer or of the reference, with the verdicts on it.
+type claim struct {
+	text     string
+	opposite ask.Verdict   // in the light of the other text: the reference, or the answer
+	contexts []ask.Verdict // in the light of each context by itself
+}
+
+// found reports whether a context bears the claim out.
+func (c claim) found() bool {
+	for _, v := range c.contexts {
+		if v.Yes {
+			return true
+		}
+	}
+	return false
+}
+
+// where names the texts that bear the claim out. Where note is given, it says more of a context by its index.
+func (c claim) where(opposite string, note func(i int) string) string {
+	var list []string
+	if c.opposite.Yes {
+		list = append(list, opposite)
+	}
+	for i, v := range c.contexts {
+		if v.Yes {
+			name := fmt.Sprintf("context %d", i+1)
+			if note != nil {
+				name += note(i)
+			}
+			list = append(list, name)
+		}
+	}
+	if list == nil {
+		return "nowhere"
+	}
+	return strings.Join(list, ", ")
+}
+
+// relevant reports whether a context, by its index, bears out any claim of the reference.
+func (t *claimTable) relevant(context int) bool {
+	for _, c := range t.reference {
+		if c.contexts[context].Yes {
+			return true
+		}
+	}
+	return false
+}
+
+// claimParts are the parts of a claimTable.
+type claimParts uint
+
+const (
+	answerByReference claimParts = 1 << iota // the answer's claims in the light of the reference
+	referenceByAnswer                        // the reference's claims in the light of the answer
+	answerByContexts                         // the answer's claims in the light of each context
+	referenceByContexts
+)
+
+func (p claimParts) any(of claimParts) bool { return p&of != 0 }
+
+// fields are the columns that it takes to fill the parts.
+func (p claimParts) fields() metrics.Field {
+	fields := metrics.Question
+	if p.any(answerByReference | answerByContexts | referenceByAnswer) {
+		fields |= metrics.Answer
+	}
+	if p.any(answerByReference | referenceByAnswer | referenceByContexts) {
+		fields |= metrics.References
+	}
+	if p.any(answerByContexts | referenceByContexts) {
+		fields |= metrics.Contexts
+	}
+	return fields
+}
+
+// calls says what it costs to fill the parts.
+func (p claimParts) calls() string {
+	var list []string
+	if p.any(answerByReference | answerByContexts) {
+		list = append(list, "1 reply for the answer's statements")
+	}
+	if p.any(referenceByAnswer | referenceByContexts) {
+		list = append(list, "1 reply for each reference's statements")
+	}
+	var texts []string
+	if p.any(answerByReference) {
+		texts = append(texts, "each reference")
+	}
+	if p.any(referenceByAnswer) {
+		texts = append(texts, "the answer")
+	}
+	if p.any(answerByContexts | referenceByContexts) {
+		texts = append(texts, "each context")
+	}
+	return strings.Join(append(list, "1 for every 8 verdicts by "+strings.Join(texts, " and by ")), ", ")
+}
+
+// claimTablePrompts are the prompts that fill a claimTable: those of faithfulness/claims, asked in the same way,
+// so that what one metric has asked no other asks again.
+func claimTablePrompts() []string {
+	return []string{"faithfulness_statements", "faithfulness_verdicts", "faithfulness_verdict"}
+}
+
+// newClaimTable fills the parts of a table for one reference. Where one of the texts that are broken up
+// states nothing, it has no verdicts: there is nothing to compare then.
+func newClaimTable(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string, parts claimParts) (*claimTable, error) {
+	t := &claimTable{contexts: s.Contexts}
+	ofAnswer, ofReference := parts.any(answerByReference|answerByContexts), parts.any(referenceByAnswer|referenceByContexts)
+	var err error
+	if ofAnswer {
+		if t.answer, err = claimsOf(ctx, m, s, s.Answer); err != nil {
+			return nil, fmt.Errorf("the answer: %w", err)
+		}
+	}
+	if ofReference {
+		if t.reference, err = claimsOf(ctx, m, s, reference); err != nil {
+			return nil, fmt.Errorf("the reference: %w", err)
+		}
+	}
+	if ofAnswer && t.answer == nil || ofReference && t.reference == nil {
+		return t, nil
+	}
+	if parts.any(answerByReference) {
+		verdicts, err := judgeText(ctx, m, s, reference, t.answer)
+		if err != nil {
+			return nil, fmt.Errorf("by the reference: %w", err)
+		}
+		for i, v := range verdicts {
+			t.answer[i].opposite = v
+		}
+	}
+	if parts.any(referenceByAnswer) {
+		verdicts, err := judgeText(ctx, m, s, s.Answer, t.reference)
+		if err != nil {
+			return nil, fmt.Errorf("by the answer: %w", err)
+		}
+		for i, v := range verdicts {
+			t.reference[i].opposite = v
+		}
+	}
+	for i, text := range s.Contexts {
+		if parts.any(answerByContexts) {
+			if err := judgeContext(ctx, m, s, text, t.answer); err != nil {
+				return nil, fmt.Errorf("by context %d: %w", i+1, err)
+			}
+		}
+		if parts.any(referenceByContexts) {
+			if err := judgeContext(ctx, m, s, text, t.reference); err != nil {
+				return nil, fmt.Errorf("by context %d: %w", i+1, err)
+			}
+		}
+	}
+	return t, nil
+}
+
+// claimsOf breaks an answer or a reference into claims without verdicts.
+func claimsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, text string) ([]claim, error) {
+	texts, err := statementsOf(ctx, m, s, text)
+	if err != nil {
+		return nil, err
+	}
+	var claims []claim
+	for _, text := range texts {
+		claims = append(claims, claim{text: text})
+	}
+	return claims, nil
+}
+
+// judgeContext adds the verdicts in the light of one more context.
+func judgeContext(ctx context.Context, m metrics.Models, s *metrics.Sample, text string, claims []claim) error {
+	verdicts, err := judgeText(ctx, m, s, text, claims)
+	if err != nil {
+		return err
+	}
+	for i, v := range verdicts {
+		claims[i].contexts = append(claims[i].contexts, v)
+	}
+	return nil
+}
+
+// judgeText gives a verdict on every claim in the light of one text, in windows if it is long. A blank text
+// bears nothing out, and nobody need be asked.
+func judgeText(ctx context.Context, m metrics.Models, s *metrics.Sample, text string, claims []claim) ([]ask.Verdict, error) {
+	verdicts := make([]ask.Verdict, len(claims))
+	if metrics.Blank(text) {
+		return verdicts, nil
+	}
+	var texts []string
+	for _, c := range claims {
+		texts = append(texts, c.text)
+	}
+	placed, _, err := judgeInWindows(ctx, m, s, []string{text}, texts)
+	for i, v := range placed {
+		verdicts[i] = v.Verdict
+	}
+	return verdicts, err
+}
+
+// A claimCheck is a metric whose value follows from a claimTable.
+type claimCheck struct {
+	name, doc, formula string
+	parts              claimParts
+	lowerIsBetter      bool
+	score              func(t *claimTable) (metrics.Score, error)
+}
+
+// metric makes a metric of the check. Of several references, the one that gives the best value counts.
+func (c claimCheck) metric(source string) metrics.Metric {
+	return metrics.Metric{
+		Name: c.name, Doc: c.doc, Source: source, Formula: c.formula, Calls: c.parts.calls(),
+		Min: 0, Max: 1, LowerIsBetter: c.lowerIsBetter,
+		Needs: c.parts.fields(), Asks: metrics.Asks{backend.Judge: backend.CanGenerate}, Prompts: claimTablePrompts(),
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			score := func(reference string) (metrics.Score, error) {
+				t, err := newClaimTable(ctx, m, s, reference, c.parts)
+				if err != nil {
+					return metrics.Score{}, err
+				}
+				return c.score(t)
+			}
+			if c.parts == answerByContexts {
+				return score("")
+			}
+			return byReference(s, c.lowerIsBetter, score)
+		},
+	}
+}
+
+// byReference scores a sample by each of its references alone. The best score counts, the first of equal
+// ones. A reference to which the metric does not apply is passed over if there is another; any other error
+// is the sample's.
+func byReference(s *metrics.Sample, lowerIsBetter bool, score func(reference string) (metrics.Score, error)) (metrics.Score, error) {
+	var best metrics.Score
+	var inapplicable error
+	of, at := 0, 0
+	for _, reference := range s.References {
+		if metrics.Blank(reference) {
+			continue
+		}
+		of++
+		got, err := score(reference)
+		switch {
+		case errors.Is(err, metrics.ErrNotApplicable):
+			if inapplicable == nil {
+				inapplicable = err
+			}
+		case err != nil:
+			return metrics.Score{}, err
+		case at == 0, lowerIsBetter && got.Value < best.Value, !lowerIsBetter && got.Value > best.Value:
+			best, at = got, of
+		}
+	}
+	if of == 0 {
+		return metrics.Score{}, fmt.Errorf("%w: the sample has no reference", metrics.ErrNotApplicable)
+	}
+	if at == 0 {
+		return metrics.Score{}, inapplicable
+	}
+	if of > 1 {
+		best.Because = append(best.Because, metrics.Finding{Kind: "note", Text: fmt.Sprintf("by reference %d of %d, which gives the best value", at, of)})
+	}
+	return best, nil
+}
+
+// shareOf is the share of those findings that count for the score; findings without a verdict are there to be
+// read only. One of them at least has a verdict.
+func shareOf(findings []metrics.Finding) metrics.Score {
+	counted, of := 0, 0
+	for _, f := range findings {
+		if f.Verdict != nil {
+			of++
+			if *f.Verdict {
+				counted++
+			}
+		}
+	}
+	return metrics.Score{Value: float64(counted) / float64(of), Because: findings}
+}

@@ -1,0 +1,359 @@
+package judged
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// faithfulnessClaims is the paper's own method: the answer's statements, then a verdict on each.
+func faithfulnessClaims() metrics.Metric {
+	return metrics.Metric{
+		Name:    "faithfulness/claims",
+		Doc:     "share of the answer's statements that the contexts support",
+		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
+		Formula: "supported statements / statements",
+		Calls:   "1 reply for the statements, 1 for every 8 verdicts",
+		Default: true,
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
+		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"faithfulness_statements", "faithfulness_verdicts", "faithfulness_verdict"},
+		Score:   scoreFaithfulness,
+	}
+}
+
+func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	claims, err := Statements(ctx, m, s)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	if len(claims) == 0 {
+		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+	}
+	verdicts, windows, err := judgeInWindows(ctx, m, s, s.Contexts, claims)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	var score metrics.Score
+	supported := 0
+	for i, claim := range claims {
+		v := verdicts[i]
+		f := metrics.Finding{Kind: "claim", Text: claim, Verdict: &v.Yes, Reason: v.Reason}
+		if v.Yes {
+			supported++
+		}
+		switch {
+		case windows > 1 && v.Yes:
+			f.Where = fmt.Sprintf("window %d of %d", v.window, windows)
+		case windows > 1:
+			f.Where = fmt.Sprintf("none of %d windows", windows)
+		}
+		score.Because = append(score.Because, f)
+	}
+	score.Value = float64(supported) / float64(len(claims))
+	return score, nil
+}
+
+// statementsData is what faithfulness_statements is rendered with.
+type statementsData struct {
+	Question, Answer string
+	History          []backend.Message
+}
+
+// Statements has the judge break the answer into statements, each once.
+func Statements(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]string, error) {
+	return statementsOf(ctx, m, s, s.Answer)
+}
+
+// statementsOf is statements of any answer to the sample's question: a reference is one too. An answer that
+// is too long for one prompt or one reply is broken up part by part.
+func statementsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, answer string) ([]string, error) {
+	p, ok := m.Prompts.Lookup("faithfulness_statements")
+	if !ok {
+		return nil, errors.New("no prompt faithfulness_statements")
+	}
+	var all []ask.Item
+	_, err := metrics.NewPassage([]string{answer}).InWindows(false, func(part string) error {
+		q := ask.Query{
+			Prompt:     p.Name,
+			Data:       statementsData{s.Question, part, s.History},
+			Room:       len(part) / 2, // about twice the part's own tokens, in Latin script
+			Splittable: true,
+		}
+		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return decodeStatements(r, s.Question, p.Nothing) })
+		for _, text := range list {
+			all = append(all, ask.Item{Number: -1, Text: text})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	claims, _ := ask.Distinct(all)
+	return claims, nil
+}
+
+// decodeStatements is decodeList, but a reply that gives the question back is none.
+func decodeStatements(r ask.Reply, question string, nothing []string) ([]string, error) {
+	list, err := ask.DecodeList(r, nothing)
+	if err != nil {
+		return nil, err
+	}
+	echo := func(text string) bool {
+		return tokenize.Normalize(ask.Unlabelled(text)) == tokenize.Normalize(question)
+	}
+	if len(list) > 0 {
+		if list = slices.DeleteFunc(list, echo); len(list) == 0 {
+			return nil, ask.ErrNoList
+		}
+	}
+	return list, nil
+}
+
+// A placedVerdict is a verdict and the number of the window it comes from, from 1.
+type placedVerdict struct {
+	ask.Verdict
+	window int
+}
+
+// judgeInWindows has the judge give a verdict on every claim in the light of texts, one of which at least
+// is not blank. Where they do not fit in one prompt, a claim is supported if any of several overlapping
+// windows supports it.
+func judgeInWindows(ctx context.Context, m metrics.Models, s *metrics.Sample, texts, claims []string) ([]placedVerdict, int, error) {
+	verdicts := make([]placedVerdict, len(claims))
+	window := 1
+	windows, err := metrics.NewPassage(texts).InWindows(true, func(text string) error {
+		var open []int // the claims that no window has supported yet
+		var asked []string
+		for i, v := range verdicts {
+			if !v.Yes {
+				open = append(open, i)
+				asked = append(asked, claims[i])
+			}
+		}
+		got, err := judge(ctx, m, s, text, asked)
+		if err != nil {
+			return err
+		}
+		for i, v := range got {
+			verdicts[open[i]] = placedVerdict{v, window}
+		}
+		window++
+		return nil
+	})
+	return verdicts, windows, err
+}
+
+// verdictsData is what faithfulness_verdicts is rendered with.
+type verdictsData struct {
+	Context    string
+	Statements []string
+	Question   string
+	History    []backend.Message
+}
+
+// Claims are asked about in groups: a weak model loses count in long lists, and the prompts of the
+// groups share all but their end.
+const (
+	maxGroup = 8
+	minGroup = 4 // not halved to make a prompt fit: rather the context is, since it weighs more
+)
+
+// tokensPerVerdict is the room for one verdict with its reason: a schema's fixed parts are about 20 tokens,
+// its reason is 100 characters. In a script that takes more tokens, the last reasons may be cut.
+const tokensPerVerdict = 56
+
+// reasonedVerdict is the schema of one verdict, with a few words on it first.
+const reasonedVerdict = `{"type":"object","properties":{"reason":{"type":"string","minLength":1,"maxLength":100},` +
+	`"verdict":{"type":"string","enum":["Yes","No"]}},"required":["reason","verdict"],"additionalProperties":false}`
+
+// verdictsSchema asks for a reasoned verdict on each of n statements. The fields are the statements' numbers,
+// so that none is passed over and each verdict says which one it is about.
+func verdictsSchema(n int) json.RawMessage {
+	fields, names := make([]string, n), make([]string, n)
+	for i := range n {
+		names[i] = fmt.Sprintf(`"%d"`, i+1)
+		fields[i] = names[i] + ":" + reasonedVerdict
+	}
+	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(fields, ",") + `},` +
+		`"required":[` + strings.Join(names, ",") + `],"additionalProperties":false}`)
+}
+
+// judge has the judge give a verdict on every claim in the light of one text.
+func judge(ctx context.Context, m metrics.Models, s *metrics.Sample, text string, claims []string) ([]ask.Verdict, error) {
+	return reading{"faithfulness_verdicts", "faithfulness_verdict", text, s}.judge(ctx, m, claims)
+}
+
+// A reading is a text in the light of which statements are judged, and how.
+type reading struct {
+	many, one string // the prompts: for a list of statements, and for one alone
+	text      string
+	sample    *metrics.Sample
+}
+
+// judge has the judge give a verdict on every claim. A claim that the reply passes over is asked about alone.
+func (r reading) judge(ctx context.Context, m metrics.Models, claims []string) ([]ask.Verdict, error) {
+	if len(claims) > maxGroup {
+		return r.judgeHalves(ctx, m, claims)
+	}
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	p, ok := m.Prompts.Lookup(r.many)
+	if !ok {
+		return nil, fmt.Errorf("no prompt %s", r.many)
+	}
+	q := ask.Query{
+		Prompt: p.Name,
+		Data:   verdictsData{r.text, claims, r.sample.Question, r.sample.History},
+		Room:   tokensPerVerdict * len(claims),
+		Schema: verdictsSchema(len(claims)),
+		Draws:  1, // a judge that cannot do it is better asked one by one than again
+	}
+	verdicts, err := ask.Judge(ctx, m, q, func(got ask.Reply) ([]ask.Verdict, error) {
+		return ask.DecodeVerdicts(got, claims, ask.VerdictWordsOf(p))
+	})
+	switch {
+	case errors.Is(err, backend.ErrPromptTooLong) && len(claims) > minGroup:
+		return r.judgeHalves(ctx, m, claims)
+	case errors.Is(err, metrics.ErrBadReply):
+		verdicts = make([]ask.Verdict, len(claims))
+	case err != nil:
+		return nil, err
+	}
+	for i, v := range verdicts {
+		if v.Given {
+			continue
+		}
+		if verdicts[i], err = r.judgeAlone(ctx, m, claims[i]); err != nil {
+			return nil, fmt.Errorf("statement %q: %w", metrics.Bounded(claims[i]), err)
+		}
+	}
+	return verdicts, nil
+}
+
+// VerdictData is what faithfulness_verdict is rendered with.
+type VerdictData struct {
+	Context, Statement string
+	Question           string
+	History            []backend.Message
+}
+
+// judgeAlone asks about one claim in the simplest way. If it stays without a verdict, that is an error.
+func (r reading) judgeAlone(ctx context.Context, m metrics.Models, claim string) (ask.Verdict, error) {
+	p, ok := m.Prompts.Lookup(r.one)
+	if !ok {
+		return ask.Verdict{}, fmt.Errorf("no prompt %s", r.one)
+	}
+	q := ask.Query{
+		Prompt: p.Name,
+		Data:   VerdictData{r.text, claim, r.sample.Question, r.sample.History},
+		Schema: json.RawMessage(`{"type":"string","enum":["Yes","No"]}`),
+	}
+	return ask.Judge(ctx, m, q, func(got ask.Reply) (ask.Verdict, error) {
+		verdicts, err := ask.DecodeVerdicts(got, []string{claim}, ask.VerdictWordsOf(p))
+		if err != nil {
+			return ask.Verdict{}, err
+		}
+		return verdicts[0], nil
+	})
+}
+
+func (r reading) judgeHalves(ctx context.Context, m metrics.Models, claims []string) ([]ask.Verdict, error) {
+	half := (len(claims) + 1) / 2
+	first, err := r.judge(ctx, m, claims[:half])
+	if err != nil {
+		return nil, err
+	}
+	second, err := r.judge(ctx, m, claims[half:])
+	return append(first, second...), err
+}
+
+// paperPrompts are those of paperMetrics.
+func paperPrompts() map[string]prompts.Example {
+	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
+	return map[string]prompts.Example{
+		"faithfulness_claim_yes": {
+			Data:  VerdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
+			Shown: map[string]string{".Context": "<context>", ".Statement": "<statement>"},
+		},
+		"faithfulness_statements": {
+			Data:  statementsData{Question: "<question>", Answer: "<answer>", History: history},
+			Shown: map[string]string{".Answer": "<answer>"},
+		},
+		"faithfulness_verdicts": {
+			Data:  verdictsData{Context: "<context>", Statements: []string{"<first>", "<second>"}, Question: "<question>", History: history},
+			Shown: map[string]string{".Context": "<context>", ".Statements": "<first>", "every one of .Statements": "<second>"},
+		},
+		"faithfulness_verdict": {
+			Data:  VerdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
+			Shown: map[string]string{".Context": "<context>", ".Statement": "<statement>"},
+		},
+		"answer_relevance_question": {
+			Data:  QuestionData{Answer: "<answer>"},
+			Shown: map[string]string{".Answer": "<answer>"},
+		},
+		"context_relevance_sentences": {
+			Data:  sentencesData{Question: "<question>", Context: "<context>", History: history},
+			Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
+		},
+	}
+}
+
+// faithfulnessClaimsLogit is faithfulnessClaims with verdicts read as probabilities.
+func faithfulnessClaimsLogit() metrics.Metric {
+	return metrics.Metric{
+		Name:    "faithfulness/claims_logit",
+		Doc:     "mean probability, over the answer's statements, that the contexts support one",
+		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, its verdicts read as probabilities",
+		Formula: "sum of P(yes) over statements / statements",
+		Calls:   "1 reply for the statements, 1 choice for each",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
+		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
+		Prompts: []string{"faithfulness_statements", "faithfulness_claim_yes"},
+		Score:   scoreClaimsLogit,
+	}
+}
+
+func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	claims, err := Statements(ctx, m, s)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	if len(claims) == 0 {
+		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+	}
+	p, err := ask.PollInWindows(ctx, m, "faithfulness_claim_yes", s.Contexts, len(claims), func(text string, i int) any {
+		return VerdictData{text, claims[i], s.Question, s.History}
+	})
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	var score metrics.Score
+	for i, claim := range claims {
+		yes, where := p.Highest(i)
+		score.Value += yes / float64(len(claims))
+		score.Because = append(score.Because, metrics.Finding{Kind: "claim", Text: claim, Value: &yes, Where: where})
+	}
+	score.Value = min(1, score.Value) // thirds do not add up exactly
+	score.Because = append(score.Because, ask.Doubts(p.Mass)...)
+	return score, nil
+}
+
+// paperMetrics are those of the RAGAS paper, by its own methods.
+func paperMetrics() []metrics.Metric {
+	return []metrics.Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims(), faithfulnessClaimsLogit()}
+}

@@ -1,0 +1,130 @@
+package judged
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
+)
+
+// summaryScore asks of a summary what the text's key phrases lead to ask, and weighs the share of what it
+// answers against its brevity. The text is the sample's reference contexts, or its contexts if it has none
+// of those. A text that is too long for one prompt is read in windows, each with its own key phrases.
+//
+// Every question that was asked counts. Ragas divides by the answers that came back, whatever their number.
+func summaryScore() metrics.Metric {
+	return metrics.Metric{
+		Name:    "summary/score",
+		Doc:     "share of questions on the text's key phrases that the summary answers, and its brevity, half and half",
+		Source:  "Ragas 0.4, summarization score",
+		Formula: "(questions that the summary answers with yes / questions) / 2 + (1 - characters of the summary / characters of the text) / 2, the second term 0 for a summary longer than the text",
+		Calls:   "2 replies for each window of the text, 1 for every 8 questions",
+		Default: true,
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Answer, // and ReferenceContexts or Contexts
+		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"summary_phrases", "summary_questions", "summary_verdicts", "summary_verdict"},
+		Score:   scoreSummary,
+	}
+}
+
+// brevityWeight is Ragas' c.
+const brevityWeight = 0.5
+
+func scoreSummary(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	texts := s.ReferenceContexts
+	if metrics.Blank(texts...) {
+		texts = s.Contexts
+	}
+	if metrics.Blank(texts...) {
+		return metrics.Score{}, fmt.Errorf("%w: the sample has neither reference_contexts nor contexts, the text to be summed up", metrics.ErrNotApplicable)
+	}
+	questions, err := summaryQuestions(ctx, m, texts)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	if len(questions) == 0 {
+		return metrics.Score{}, fmt.Errorf("%w: the judge found no key phrase in the text", metrics.ErrNotApplicable)
+	}
+	verdicts, err := reading{"summary_verdicts", "summary_verdict", s.Answer, s}.judge(ctx, m, questions)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	var list []metrics.Finding
+	for i, v := range verdicts {
+		list = append(list, metrics.Finding{Kind: "question", Text: questions[i], Verdict: &v.Yes, Reason: v.Reason})
+	}
+	score := shareOf(list)
+	length, of := utf8.RuneCountInString(s.Answer), utf8.RuneCountInString(strings.Join(texts, "\n"))
+	brevity := 1 - float64(min(length, of))/float64(of)
+	score.Because = append(score.Because,
+		metrics.Finding{Kind: "note", Text: fmt.Sprintf("brevity: %d characters of %d", length, of), Value: &brevity})
+	score.Value = (1-brevityWeight)*score.Value + brevityWeight*brevity
+	return score, nil
+}
+
+// maxPhrases is how many key phrases are taken from a window at most, and how many questions: what the prompts
+// ask for.
+const maxPhrases = 10
+
+// phrasesData is what summary_phrases is rendered with.
+type phrasesData struct {
+	Text string
+}
+
+// summaryQuestionsData is what summary_questions is rendered with.
+type summaryQuestionsData struct {
+	Text    string
+	Phrases []string
+}
+
+// summaryQuestions has the judge write questions on a text, all of which the text answers with yes.
+func summaryQuestions(ctx context.Context, m metrics.Models, texts []string) ([]string, error) {
+	p, ok := m.Prompts.Lookup("summary_phrases")
+	if !ok {
+		return nil, errors.New("no prompt summary_phrases")
+	}
+	var all []ask.Item
+	_, err := metrics.NewPassage(texts).InWindows(false, func(text string) error {
+		q := ask.Query{Prompt: p.Name, Data: phrasesData{text}}
+		phrases, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return decodeFirst(r, p.Nothing) })
+		if err != nil || len(phrases) == 0 {
+			return err
+		}
+		q = ask.Query{Prompt: "summary_questions", Data: summaryQuestionsData{text, phrases}}
+		questions, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return decodeFirst(r, nil) })
+		for _, question := range questions {
+			all = append(all, ask.Item{Number: -1, Text: question})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	questions, _ := ask.Distinct(all)
+	return questions, nil
+}
+
+// errUnfinished says that a list of bounded length was not written to its end. Asking about less text at once,
+// as after errCut, would not help.
+var errUnfinished = errors.New("the list is not finished")
+
+// decodeFirst is decodeList of the first maxPhrases items. What comes after them may be cut.
+func decodeFirst(r ask.Reply, nothing []string) ([]string, error) {
+	if items := ask.ParseList(r.Text); r.Cut && len(items) > 0 {
+		if whole, _ := ask.Distinct(items[:len(items)-1]); len(whole) >= maxPhrases {
+			return whole[:maxPhrases], nil
+		}
+	}
+	list, err := ask.DecodeList(r, nothing)
+	if errors.Is(err, metrics.ErrCut) {
+		return nil, errUnfinished
+	}
+	return list[:min(len(list), maxPhrases)], err
+}

@@ -1,0 +1,93 @@
+package likelihood
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
+)
+
+// exam asks which questions the answer would let its reader answer.
+func exam() metrics.Metric {
+	return metrics.Metric{
+		Name:    "completeness/exam",
+		Doc:     "share of the questions that the judge derives from the reference which the answer lets a reader answer",
+		Source:  "EXAM (Sander and Dietz 2021), with questions that the judge writes in place of a textbook's",
+		Formula: "questions with P(yes) >= 1/2 / questions, by the reference with which that is highest",
+		Calls:   "1 reply and 1 choice for each question, for each reference",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Answer | metrics.References,
+		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
+		Prompts: []string{"exam_questions", "exam_answerable_yes"},
+		Score:   scoreExam,
+	}
+}
+
+// examData is what exam_answerable_yes is rendered with.
+type examData struct {
+	Text, Question string
+}
+
+func scoreExam(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	best := metrics.Score{Value: -1}
+	for _, r := range metrics.NonBlank(s.References) {
+		questions, err := examQuestions(ctx, m, r.Text)
+		if err != nil {
+			return metrics.Score{}, err
+		}
+		if len(questions) == 0 {
+			continue
+		}
+		p, err := ask.PollInWindows(ctx, m, "exam_answerable_yes", []string{s.Answer}, len(questions), func(text string, i int) any {
+			return examData{text, questions[i]}
+		})
+		if err != nil {
+			return metrics.Score{}, err
+		}
+		var score metrics.Score
+		passed := 0
+		for i, question := range questions {
+			yes, where := p.Highest(i)
+			verdict := yes >= 0.5
+			if verdict {
+				passed++
+			}
+			score.Because = append(score.Because, metrics.Finding{Kind: "question", Text: question, Verdict: &verdict, Value: &yes, Where: where})
+		}
+		score.Because = append(score.Because, ask.Doubts(p.Mass)...)
+		if score.Value = float64(passed) / float64(len(questions)); score.Value > best.Value {
+			best = score
+		}
+	}
+	if best.Because == nil {
+		return metrics.Score{}, fmt.Errorf("%w: the judge found no question in the references", metrics.ErrNotApplicable)
+	}
+	return best, nil
+}
+
+// examQuestions has the judge write questions that a text answers, each once. A text that is too long for
+// one prompt or one reply is asked about part by part.
+func examQuestions(ctx context.Context, m metrics.Models, text string) ([]string, error) {
+	p, ok := m.Prompts.Lookup("exam_questions")
+	if !ok {
+		return nil, errors.New("no prompt exam_questions")
+	}
+	var all []ask.Item
+	_, err := metrics.NewPassage([]string{text}).InWindows(false, func(part string) error {
+		q := ask.Query{Prompt: p.Name, Data: sourceData{part}, Room: len(part) / 2, Splittable: true}
+		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return ask.DecodeList(r, p.Nothing) })
+		for _, question := range list {
+			all = append(all, ask.Item{Number: -1, Text: question})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	questions, _ := ask.Distinct(all)
+	return questions, nil
+}

@@ -1,0 +1,362 @@
+package likelihood
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// gradeMetrics are grades and comparisons by the judge.
+func gradeMetrics() []metrics.Metric {
+	var list []metrics.Metric
+	for _, a := range gradeAspects() {
+		list = append(list, judgeScore(a), scoreLogit(a))
+		if a.rank {
+			list = append(list, rankMetric(a))
+		}
+	}
+	return list
+}
+
+// gradePrompts are those of gradeMetrics.
+func gradePrompts() map[string]prompts.Example {
+	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
+	grade := prompts.Example{
+		Data: gradeData{Dimension: "<dimension>", Definition: "<definition>", Context: "<context>", Question: "<question>",
+			Reference: "<reference>", Answer: "<answer>", History: history},
+		Shown: map[string]string{".Definition": "<definition>", ".Context": "<context>", ".Question": "<question>",
+			".Reference": "<reference>", ".Answer": "<answer>"},
+	}
+	return map[string]prompts.Example{
+		"judge_score": grade,
+		"score_logit": grade,
+		"rank": {
+			Data: rankData{Dimension: "<dimension>", Definition: "<definition>", Context: "<context>", Question: "<question>",
+				Reference: "<reference>", First: "<first>", Second: "<second>", History: history},
+			Shown: map[string]string{".Definition": "<definition>", ".Context": "<context>", ".Question": "<question>",
+				".Reference": "<reference>", ".First": "<first>", ".Second": "<second>"},
+		},
+	}
+}
+
+// An aspect is a dimension that the judge grades or compares by its definition.
+type aspect struct {
+	dimension  string
+	definition string        // what the best has, as a sentence
+	shown      metrics.Field // what the judge sees
+	rank       bool          // whether answers can be compared by it
+}
+
+func gradeAspects() []aspect {
+	return []aspect{
+		{"faithfulness", "Everything in the answer is said by the text or follows from it.", metrics.Question | metrics.Answer | metrics.Contexts, true},
+		{"answer_relevance", "The answer gives what the question asks for, all of it and nothing besides; whether it is true does not matter.", metrics.Question | metrics.Answer, true},
+		{"context_relevance", "The text holds what the question asks for, and little else.", metrics.Question | metrics.Contexts, false},
+		{"answer_correctness", "The answer says the same as the correct answer, in whatever words.", metrics.Question | metrics.Answer | metrics.References, true},
+		{"completeness", "The answer leaves out nothing that the text says in reply to the question.", metrics.Question | metrics.Answer | metrics.Contexts, false},
+		{"answer_quality", "The answer is helpful, clear and well written, and as long as it needs to be.", metrics.Question | metrics.Answer, true},
+	}
+}
+
+// title is the dimension as a prompt names it: "answer relevance".
+func (a aspect) title() string { return strings.ReplaceAll(a.dimension, "_", " ") }
+
+// gradeData is what judge_score and score_logit are rendered with. What the aspect does not look at is empty.
+type gradeData struct {
+	Dimension, Definition                string
+	Context, Question, Reference, Answer string
+	History                              []backend.Message
+}
+
+// judgeScore has the judge write a grade, as the RAGAS paper's baseline does.
+func judgeScore(a aspect) metrics.Metric {
+	return metrics.Metric{
+		Name:    a.dimension + "/judge_score",
+		Doc:     "the judge's grade from 0 to 10 for " + a.title() + ", as it writes it",
+		Source:  "the baseline GPT Score of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5",
+		Formula: "grade / 10" + a.over(),
+		Calls:   "1 reply" + a.each(),
+		Min:     0,
+		Max:     1,
+		Needs:   a.shown,
+		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
+		Prompts: []string{"judge_score"},
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			return a.grade(s, func(d gradeData) (float64, string, error) {
+				q := ask.Query{Prompt: "judge_score", Data: d, Schema: gradeSchema()}
+				grade, err := ask.Judge(ctx, m, q, decodeGrade)
+				return grade / maxGrade, "graded " + strconv.FormatFloat(grade, 'g', -1, 64), err
+			})
+		},
+	}
+}
+
+// scoreLogit reads the grade to expect from the probabilities of the five digits.
+func scoreLogit(a aspect) metrics.Metric {
+	return metrics.Metric{
+		Name:    a.dimension + "/score_logit",
+		Doc:     "the grade from 1 to 5 to expect for " + a.title() + ", by the probability of each digit",
+		Source:  "G-Eval (Liu et al. 2023, arXiv 2303.16634), section 2, its probabilities read instead of sampled",
+		Formula: "(sum of grade x P(grade) - 1) / 4" + a.over(),
+		Calls:   "1 choice" + a.each(),
+		Min:     0,
+		Max:     1,
+		Needs:   a.shown,
+		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"score_logit"},
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			return a.grade(s, func(d gradeData) (float64, string, error) { return expectedGrade(ctx, m, d) })
+		},
+	}
+}
+
+// over and each say in a Metric's Formula and Calls what a.grade does.
+func (a aspect) over() string {
+	switch {
+	case a.shown.Has(metrics.References):
+		return "; the highest over references"
+	case a.dimension == "context_relevance":
+		return "; the mean over contexts"
+	case a.dimension == "completeness":
+		return "; of several windows of the contexts, the lowest"
+	case a.shown.Has(metrics.Contexts):
+		return "; of several windows of the contexts, the highest"
+	}
+	return ""
+}
+
+func (a aspect) each() string {
+	switch {
+	case a.shown.Has(metrics.References):
+		return " for each reference"
+	case a.dimension == "context_relevance":
+		return " for each context"
+	case a.shown.Has(metrics.Contexts):
+		return " for each window of the contexts"
+	}
+	return ""
+}
+
+// grade has a sample graded in the aspect: by the reference that suits it best, each context by itself, or
+// by the contexts together. Grade returns a grade in [0, 1] and how it came about.
+func (a aspect) grade(s *metrics.Sample, grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
+	d := gradeData{Dimension: a.title(), Definition: a.definition, Question: s.Question, History: s.History}
+	if a.shown.Has(metrics.Answer) {
+		d.Answer = s.Answer
+	}
+	switch {
+	case a.shown.Has(metrics.References):
+		return a.byReference(s, d, grade)
+	case a.dimension == "context_relevance":
+		return a.byContext(s, d, grade)
+	case a.shown.Has(metrics.Contexts):
+		f, err := a.inWindows(s.Contexts, d, grade)
+		if err != nil {
+			return metrics.Score{}, err
+		}
+		f.Text = metrics.Bounded(s.Answer)
+		return metrics.Score{Value: *f.Value, Because: []metrics.Finding{f}}, nil
+	}
+	value, reason, err := grade(d)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	return metrics.Score{Value: value, Because: []metrics.Finding{{Kind: "answer", Text: metrics.Bounded(s.Answer), Value: &value, Reason: reason}}}, nil
+}
+
+func (a aspect) byReference(s *metrics.Sample, d gradeData, grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
+	var score metrics.Score
+	for _, r := range metrics.NonBlank(s.References) {
+		d.Reference = r.Text
+		value, reason, err := grade(d)
+		if err != nil {
+			return metrics.Score{}, err
+		}
+		score.Value = max(score.Value, value)
+		score.Because = append(score.Because, metrics.Finding{Kind: "reference", Text: r.Text, Value: &value, Reason: reason})
+	}
+	return score, nil
+}
+
+func (a aspect) byContext(s *metrics.Sample, d gradeData, grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
+	var score metrics.Score
+	contexts := metrics.NonBlank(s.Contexts)
+	for _, c := range contexts {
+		f, err := a.inWindows([]string{c.Text}, d, grade)
+		if err != nil {
+			return metrics.Score{}, err
+		}
+		f.Kind, f.Text, f.Where = "context", metrics.Bounded(c.Text), c.Where(f.Where)
+		score.Value += *f.Value / float64(len(contexts))
+		score.Because = append(score.Because, f)
+	}
+	score.Value = min(1, score.Value)
+	return score, nil
+}
+
+// inWindows grades by texts that may be too long for one prompt. The window with the highest grade counts,
+// or that with the lowest where any window can show a want.
+func (a aspect) inWindows(texts []string, d gradeData, grade func(d gradeData) (float64, string, error)) (metrics.Finding, error) {
+	var found []metrics.Finding
+	windows, err := metrics.NewPassage(texts).InWindows(true, func(text string) error {
+		d.Context = text
+		value, reason, err := grade(d)
+		if err == nil {
+			found = append(found, metrics.Finding{Kind: "answer", Value: &value, Reason: reason})
+		}
+		return err
+	})
+	if err != nil {
+		return metrics.Finding{}, err
+	}
+	byValue := func(f, g metrics.Finding) int { return cmp.Compare(*f.Value, *g.Value) }
+	best := slices.MaxFunc(found, byValue)
+	if a.dimension == "completeness" {
+		best = slices.MinFunc(found, byValue)
+	}
+	if windows > 1 {
+		best.Where = fmt.Sprintf("window %d of %d", 1+slices.IndexFunc(found, func(f metrics.Finding) bool { return *f.Value == *best.Value }), windows)
+	}
+	return best, nil
+}
+
+// expectedGrade is the expectation of a grade from 1 to 5, brought to [0, 1]. Each of these is one token to
+// most models, which 10 is not.
+func expectedGrade(ctx context.Context, m metrics.Models, d gradeData) (float64, string, error) {
+	grades := []string{"1", "2", "3", "4", "5"}
+	c, err := ask.Weigh(ctx, m, "score_logit", d, grades)
+	if err != nil {
+		return 0, "", err
+	}
+	value := 0.0
+	parts := make([]string, len(grades))
+	for i, p := range c.Chances {
+		value += p * float64(i) / float64(len(grades)-1)
+		parts[i] = fmt.Sprintf("P(%s) = %.3f", grades[i], p)
+	}
+	reason := strings.Join(parts, ", ")
+	if c.Mass < 0.5 {
+		reason += fmt.Sprintf("; the digits had only %.2g of the judge's probability", c.Mass)
+	}
+	return min(1, value), reason, nil
+}
+
+const maxGrade = 10
+
+// gradeSchema asks for a whole number from 0 to 10.
+func gradeSchema() json.RawMessage {
+	return json.RawMessage(`{"type":"integer","enum":[0,1,2,3,4,5,6,7,8,9,10]}`)
+}
+
+// Reasons why a reply is no grade.
+var (
+	errNoGrade    = errors.New("no grade in the reply")
+	errGrades     = errors.New("more than one number in the reply could be the grade")
+	errGradeRange = fmt.Errorf("the grade is not from 0 to %d", maxGrade)
+)
+
+// The forms of a grade. A number has no letter, digit or mark before it that would make it part of
+// something else, and may be negative, so that it can be refused.
+var (
+	gradeScale  = regexp.MustCompile(`(?i)\b(?:scale\s+(?:of|from)?|from|between|range\s+of|out\s+of)?\s*\b[01]\s*(?:-|–|—|to|and|through)\s*10\b`)
+	gradeOfTen  = regexp.MustCompile(`(?i)(-?\d+(?:[.,]\d+)?)\s*(?:/|／|out\s+of|of)\s*(\d+)`)
+	gradeLabel  = regexp.MustCompile(`(?i)\b(?:score|rating|grade|rate|mark)\b["'*_]*\s*(?:is|of|:|=|：)?\s*["'*_]*\s*(-?\d+(?:[.,]\d+)?)`)
+	gradeNumber = regexp.MustCompile(`-?\d+(?:[.,]\d+)?`)
+	gradeRange  = regexp.MustCompile(`\d\s*(?:-|–|—|to|or)\s*\d`)
+)
+
+// decodeGrade finds the grade in a reply: "8", "8/10", "Score: 8.5", "I would say eight out of ten.", JSON
+// with one number. It takes what stands before "/10", else what follows a label, else the number that the
+// reply begins with, else the only number there is. Of two that are equally good candidates, it takes none.
+func decodeGrade(r ask.Reply) (float64, error) {
+	text := strings.TrimSpace(wordsToDigits(asciiDigits(r.Text)))
+	if r.Cut && text != "" && unicode.IsDigit(rune(text[len(text)-1])) {
+		return 0, metrics.ErrCut // of "1" there is no telling whether it would have been "10"
+	}
+	text = gradeScale.ReplaceAllString(text, " ")
+	if gradeRange.MatchString(text) {
+		return 0, errGrades
+	}
+	if list := gradeOfTen.FindAllStringSubmatch(text, -1); list != nil {
+		var grades []string
+		for _, m := range list {
+			if m[2] != "10" {
+				return 0, fmt.Errorf("%w: it grades out of %s", errGradeRange, m[2])
+			}
+			grades = append(grades, m[1])
+		}
+		return oneGrade(grades)
+	}
+	if list := gradeLabel.FindAllStringSubmatch(text, -1); list != nil {
+		var grades []string
+		for _, m := range list {
+			grades = append(grades, m[1])
+		}
+		return oneGrade(grades)
+	}
+	numbers := gradeNumber.FindAllString(text, -1)
+	if len(numbers) > 1 && strings.HasPrefix(strings.TrimLeft(text, "*_\"'` "), numbers[0]) {
+		numbers = numbers[:1]
+	}
+	return oneGrade(numbers)
+}
+
+// oneGrade reads numbers, which must all be the same.
+func oneGrade(numbers []string) (float64, error) {
+	if len(numbers) == 0 {
+		return 0, errNoGrade
+	}
+	var grades []float64
+	for _, n := range numbers {
+		g, err := strconv.ParseFloat(strings.Replace(n, ",", ".", 1), 64)
+		if err != nil {
+			return 0, errNoGrade
+		}
+		grades = append(grades, g)
+	}
+	switch grades = slices.Compact(grades); {
+	case len(grades) > 1:
+		return 0, errGrades
+	case !(grades[0] >= 0 && grades[0] <= maxGrade):
+		return 0, fmt.Errorf("%w but %v", errGradeRange, grades[0])
+	}
+	return grades[0], nil
+}
+
+// wordsToDigits replaces the English numbers from zero to ten, if a reply holds no digits.
+func wordsToDigits(text string) string {
+	if strings.ContainsFunc(text, unicode.IsDigit) {
+		return text
+	}
+	names := []string{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
+	words := strings.Fields(tokenize.Normalize(text))
+	for i, w := range words {
+		if n := slices.Index(names, w); n >= 0 {
+			words[i] = strconv.Itoa(n)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// asciiDigits replaces the decimal digits of every script by 0 to 9.
+func asciiDigits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return rune('0' + ask.Number(string(r)))
+		}
+		return r
+	}, text)
+}

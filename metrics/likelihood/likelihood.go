@@ -1,0 +1,330 @@
+package likelihood
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
+)
+
+// likelihoodMetrics are read from the probabilities of texts.
+//
+// All but rewards and differences are geometric means of token probabilities: exp of the mean of the natural
+// logarithms, in [0, 1], the reciprocal of perplexity. They compare texts under one model; between models,
+// whose tokens differ, they say nothing. The token that ends a text is not counted.
+func likelihoodMetrics() []metrics.Metric {
+	return slices.Concat(
+		[]metrics.Metric{answerPerplexity(), pTrue(), answerReward(), rewardLikelihood()},
+		perplexityMetrics(), gptScoreMetrics(), bartScoreMetrics(), selfCheckMetrics(), []metrics.Metric{exam()},
+	)
+}
+
+// likelihoodPrompts are those of likelihoodMetrics.
+func likelihoodPrompts() map[string]prompts.Example {
+	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
+	return map[string]prompts.Example{
+		"likelihood_answer": {
+			Data:  askedData{Question: "<question>", History: history},
+			Shown: map[string]string{".Question": "<question>"},
+		},
+		"likelihood_anything": {Data: struct{}{}, Shown: nil},
+		"likelihood_question": {
+			Data:  sourceData{Text: "<text>"},
+			Shown: map[string]string{".Text": "<text>"},
+		},
+		"bartscore": {
+			Data:  sourceData{Text: "<text>"},
+			Shown: map[string]string{".Text": "<text>"},
+		},
+		"gptscore": {
+			Data:  gptScoreData{Instruction: "<instruction>", Context: "<context>", Question: "<question>", Reference: "<reference>", History: history},
+			Shown: map[string]string{".Instruction": "<instruction>", ".Context": "<context>", ".Question": "<question>", ".Reference": "<reference>"},
+		},
+		"p_true": {
+			Data:  exchangeData{Question: "<question>", Answer: "<answer>", History: history},
+			Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>"},
+		},
+		"selfcheck_answer": {
+			Data:  contextData{Question: "<question>", Context: "<context>", History: history},
+			Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
+		},
+		"exam_questions": {
+			Data:  sourceData{Text: "<text>"},
+			Shown: map[string]string{".Text": "<text>"},
+		},
+		"exam_answerable_yes": {
+			Data:  examData{Text: "<text>", Question: "<question>"},
+			Shown: map[string]string{".Text": "<text>", ".Question": "<question>"},
+		},
+	}
+}
+
+// askedData is what likelihood_answer is rendered with.
+type askedData struct {
+	Question string
+	History  []backend.Message
+}
+
+// sourceData is what prompts that show nothing but a text are rendered with.
+type sourceData struct {
+	Text string
+}
+
+// A likelihood is how probable a text is after a prompt.
+type likelihood struct {
+	text   string
+	tokens int
+	mean   float64 // of the natural logarithms of the tokens' probabilities
+	least  float64 // the lowest of them
+}
+
+// likelihoodOf asks how probable it is that the judge would say text.
+func likelihoodOf(ctx context.Context, m metrics.Models, prompt string, data any, text string) (likelihood, error) {
+	text = strings.TrimSpace(text)
+	lists, err := ask.LogProbs(ctx, m, prompt, data, []string{text})
+	if err != nil {
+		return likelihood{}, err
+	}
+	l := likelihood{text: text, tokens: len(lists[0]), least: slices.Min(lists[0])}
+	for _, x := range lists[0] {
+		l.mean += x / float64(l.tokens)
+	}
+	return l, nil
+}
+
+// value is the geometric mean of the tokens' probabilities.
+func (l likelihood) value() float64 { return probability(l.mean) }
+
+// probability undoes a logarithm that may be above 0 by rounding.
+func probability(log float64) float64 { return min(1, math.Exp(log)) }
+
+// finding says of what the likelihood is and what stands behind its value.
+func (l likelihood) finding(where string) metrics.Finding {
+	value := l.value()
+	reason := fmt.Sprintf("%d tokens, perplexity %.4g, the least probable token %.2g", l.tokens, math.Exp(-l.mean), math.Exp(l.least))
+	return metrics.Finding{Kind: "likelihood", Text: metrics.Bounded(l.text), Value: &value, Reason: reason, Where: where}
+}
+
+// likelihoodInWindows is likelihoodOf after a prompt that shows texts, which may be too long for it: data is
+// given the part to show, and the window that makes the text most probable counts.
+func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt string, texts []string, data func(text string) any, text string) (best likelihood, where string, err error) {
+	passage := metrics.NewPassage(texts)
+	if len(passage.Sentences) == 0 {
+		return likelihood{}, "", fmt.Errorf("%w: there is no text to show", metrics.ErrNotApplicable)
+	}
+	var all []likelihood
+	windows, err := passage.InWindows(true, func(shown string) error {
+		l, err := likelihoodOf(ctx, m, prompt, data(shown), text)
+		if err == nil {
+			all = append(all, l)
+		}
+		return err
+	})
+	if err != nil {
+		return likelihood{}, "", err
+	}
+	at := 0
+	for i, l := range all {
+		if l.mean > all[at].mean {
+			at = i
+		}
+	}
+	if windows > 1 {
+		where = fmt.Sprintf("window %d of %d", at+1, windows)
+	}
+	return all[at], where, nil
+}
+
+func answerPerplexity() metrics.Metric {
+	return metrics.Metric{
+		Name:    "answer_quality/perplexity",
+		Doc:     "geometric mean of the answer's token probabilities after the question: the reciprocal of its perplexity",
+		Source:  "perplexity (Jelinek et al. 1977), turned round so that it is bounded and higher is better",
+		Formula: "exp(mean log p(token)) = 1 / perplexity",
+		Calls:   "1 text to weigh",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Answer,
+		Asks:    metrics.Asks{backend.Judge: backend.CanScore},
+		Prompts: []string{"likelihood_answer"},
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			l, err := likelihoodOf(ctx, m, "likelihood_answer", askedData{s.Question, s.History}, s.Answer)
+			if err != nil {
+				return metrics.Score{}, err
+			}
+			return metrics.Score{Value: l.value(), Because: []metrics.Finding{l.finding("")}}, nil
+		},
+	}
+}
+
+// perplexityMetrics are unitxt's context relevance, over all contexts and over the first few.
+func perplexityMetrics() []metrics.Metric {
+	base := metrics.Metric{
+		Name:    "context_relevance/perplexity",
+		Doc:     "how probable the question is after a context: geometric mean of its token probabilities, the best context's",
+		Source:  "unitxt's perplexity for context relevance (IBM), with our prompt, and without the token that ends a text",
+		Formula: "max over contexts of exp(mean log p(token of the question | context)) = 1 / perplexity",
+		Calls:   "1 text to weigh for each context",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Contexts,
+		Asks:    metrics.Asks{backend.Judge: backend.CanScore},
+		Prompts: []string{"likelihood_question"},
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			values, because, err := questionLikelihoods(ctx, m, s, len(s.Contexts))
+			if err != nil {
+				return metrics.Score{}, err
+			}
+			return metrics.Score{Value: slices.Max(values), Because: because}, nil
+		},
+	}
+	list := []metrics.Metric{base}
+	for _, k := range []int{1, 3, 5} {
+		at := base
+		at.Name = fmt.Sprintf("context_relevance/perplexity_at_%d", k)
+		at.Doc = fmt.Sprintf("how probable the question is after a context: the mean over the first %d retrieved", k)
+		at.Formula = fmt.Sprintf("mean over the first %d contexts, or those there are, of exp(mean log p(token of the question | context))", k)
+		at.Calls = fmt.Sprintf("%d texts to weigh at most", k)
+		if k == 1 {
+			at.Doc = "how probable the question is after the context retrieved first"
+			at.Formula = "exp(mean log p(token of the question | first context))"
+			at.Calls = "1 text to weigh"
+		}
+		at.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			values, because, err := questionLikelihoods(ctx, m, s, k)
+			if err != nil {
+				return metrics.Score{}, err
+			}
+			sum := 0.0
+			for _, v := range values {
+				sum += v
+			}
+			return metrics.Score{Value: min(1, sum/float64(len(values))), Because: because}, nil
+		}
+		list = append(list, at)
+	}
+	return list
+}
+
+// questionLikelihoods is how probable the question is after each of the first k contexts that hold text, at
+// least one.
+func questionLikelihoods(ctx context.Context, m metrics.Models, s *metrics.Sample, k int) (values []float64, because []metrics.Finding, err error) {
+	contexts := metrics.NonBlank(s.Contexts)
+	for _, c := range contexts[:min(k, len(contexts))] {
+		l, where, err := likelihoodInWindows(ctx, m, "likelihood_question", []string{c.Text}, func(text string) any { return sourceData{text} }, s.Question)
+		if err != nil {
+			return nil, nil, err
+		}
+		f := l.finding(c.Where(where))
+		f.Kind, f.Text = "context", metrics.Bounded(c.Text)
+		values, because = append(values, *f.Value), append(because, f)
+	}
+	return values, because, nil
+}
+
+func pTrue() metrics.Metric {
+	return metrics.Metric{
+		Name:    "answer_correctness/p_true",
+		Doc:     "probability with which the judge itself holds the answer to be true, without a reference",
+		Source:  "P(True) (Kadavath et al. 2022, arXiv 2207.05221), without further samples",
+		Formula: "P(True) / (P(True) + P(False))",
+		Calls:   "1 choice",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Answer,
+		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"p_true"},
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			p, err := ask.PollOnce(ctx, m, "p_true", exchangeData{s.Question, s.Answer, s.History})
+			if err != nil {
+				return metrics.Score{}, err
+			}
+			return answerScore(s, p.Yes[0][0], "", p.Mass), nil
+		},
+	}
+}
+
+func answerReward() metrics.Metric {
+	return metrics.Metric{
+		Name:    "answer_quality/reward",
+		Doc:     "what a reward model gives the answer for the question",
+		Source:  "unitxt's answer reward (IBM)",
+		Formula: "1 / (1 + exp(-reward))",
+		Calls:   "1 pair for the judge's classification head",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Answer,
+		Asks:    metrics.Asks{backend.Judge: backend.CanRerank},
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			reward, err := headOf(ctx, m, backend.Pair{Query: s.Question, Text: s.Answer})
+			if err != nil {
+				return metrics.Score{}, err
+			}
+			value := logistic(reward)
+			return metrics.Score{Value: value, Because: []metrics.Finding{{Kind: "reward", Text: metrics.Bounded(s.Answer), Value: &reward,
+				Reason: "the number that the model's head gave"}}}, nil
+		},
+	}
+}
+
+// headOf returns the one number that the judge's classification head gives a pair.
+func headOf(ctx context.Context, m metrics.Models, p backend.Pair) (float64, error) {
+	lists, err := m.Role(backend.Judge).Rerank(ctx, []backend.Pair{p})
+	if err != nil {
+		return 0, fmt.Errorf("reward: %w", err)
+	}
+	m.Note(backend.RerankKey(m.Role(backend.Judge).Info(), p), 0, 0)
+	if len(lists) != 1 || len(lists[0]) != 1 {
+		return 0, fmt.Errorf("reward: the model's head gave %v, want one number: a classifier is no reward model", lists)
+	}
+	x := float64(lists[0][0])
+	if !ask.Finite([]float64{x}) {
+		return 0, fmt.Errorf("reward: the model's head gave %v", x)
+	}
+	return x, nil
+}
+
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// rewardLikelihood stands in for a reward model where there is none: how much more probable the question
+// makes the answer. Unlike perplexity it favours no answer for common words alone.
+func rewardLikelihood() metrics.Metric {
+	return metrics.Metric{
+		Name:    "answer_quality/reward_likelihood",
+		Doc:     "how far the question makes the answer more probable: a stand-in for answer_quality/reward that needs no reward model, and is none",
+		Source:  "Assay; pointwise mutual information, per token, in place of unitxt's reward",
+		Formula: "1 / (1 + exp(-d)), d = mean log p(token | question) - mean log p(token); 1/2: the question makes no difference",
+		Calls:   "2 texts to weigh",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Answer,
+		Asks:    metrics.Asks{backend.Judge: backend.CanScore},
+		Prompts: []string{"likelihood_answer", "likelihood_anything"},
+		Score:   scoreRewardLikelihood,
+	}
+}
+
+func scoreRewardLikelihood(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	asked, err := likelihoodOf(ctx, m, "likelihood_answer", askedData{s.Question, s.History}, s.Answer)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	alone, err := likelihoodOf(ctx, m, "likelihood_anything", struct{}{}, s.Answer)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	if asked.tokens != alone.tokens {
+		return metrics.Score{}, errors.New("the answer is cut into other tokens after the question than without it: they cannot be compared")
+	}
+	return metrics.Score{
+		Value:   logistic(asked.mean - alone.mean),
+		Because: []metrics.Finding{asked.finding("after the question"), alone.finding("without it")},
+	}, nil
+}

@@ -1,0 +1,347 @@
+package likelihood
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/metrictest"
+)
+
+// weighs is a judge that gives the tokens of a text these probabilities after the last message of a prompt.
+func weighs(tokens func(prompt, text string) []float64) *backendtest.Fake {
+	return &backendtest.Fake{LogProbs: func(messages []backend.Message, text string) []float64 {
+		var logs []float64
+		for _, p := range tokens(messages[len(messages)-1].Text, text) {
+			logs = append(logs, math.Log(p))
+		}
+		return logs
+	}}
+}
+
+func TestPerplexity(t *testing.T) {
+	judge := weighs(func(prompt, text string) []float64 {
+		if prompt != "What does the ferry cost?" || text != "14 euros." {
+			t.Errorf("weighed %q after %q", text, prompt)
+		}
+		return []float64{0.4, 0.1} // a geometric mean of 0.2
+	})
+	sample := metrics.Sample{Question: "What does the ferry cost?", Answer: " 14 euros.\n"}
+	got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/perplexity"), judge, sample)
+	metrictest.WantValue(t, "two tokens", got, 0.2, 0.2)
+	if r := got.Score.Because[0].Reason; r != "2 tokens, perplexity 5, the least probable token 0.1" {
+		t.Errorf("the reason is %q", r)
+	}
+	judge = &backendtest.Fake{LogProbs: func([]backend.Message, string) []float64 { return []float64{-2000, -3000} }}
+	got = metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/perplexity"), judge, sample)
+	if got.Kind != "" || got.Score.Value != 0 || strings.Contains(got.Score.Because[0].Reason, "NaN") {
+		t.Errorf("a text that is all but impossible: %+v", got)
+	}
+	judge = &backendtest.Fake{LogProbs: func([]backend.Message, string) []float64 { return []float64{0, math.NaN()} }}
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/perplexity"), judge, sample); got.Kind != metrics.Failed {
+		t.Errorf("probabilities that are none: %+v", got)
+	}
+	judge.About.Context = 5
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/perplexity"), judge, sample); got.Kind != metrics.TooLong {
+		t.Errorf("no room: %+v", got)
+	}
+}
+
+func TestContextPerplexity(t *testing.T) {
+	judge := weighs(func(prompt, text string) []float64 {
+		if text != "What does the ferry cost?" {
+			t.Errorf("weighed %q", text)
+		}
+		for name, p := range map[string]float64{"alpha": 0.2, "beta": 0.8, "gamma": 0.5, "delta": 0.1} {
+			if strings.Contains(prompt, name) {
+				return []float64{p, p}
+			}
+		}
+		t.Errorf("after %q", prompt)
+		return nil
+	})
+	sample := metrics.Sample{Question: "What does the ferry cost?", Contexts: []string{"alpha", "beta", " ", "gamma", "delta"}}
+	metrictest.WantValue(t, "the best", metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity"), judge, sample), 0.8, 0.2, 0.8, 0.5, 0.1)
+	metrictest.WantValue(t, "at 1", metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity_at_1"), judge, sample), 0.2, 0.2)
+	metrictest.WantValue(t, "at 3", metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity_at_3"), judge, sample), 0.5, 0.2, 0.8, 0.5)
+	metrictest.WantValue(t, "at 5, of four", metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity_at_5"), judge, sample), 0.4, 0.2, 0.8, 0.5, 0.1)
+	got := metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity_at_5"), judge, sample)
+	if last := got.Score.Because[3]; last.Where != "context 5" || last.Text != "delta" {
+		t.Errorf("the last finding is %+v", last)
+	}
+}
+
+func TestLikelihoodInWindows(t *testing.T) {
+	judge := weighs(func(prompt, _ string) []float64 {
+		if strings.Contains(prompt, "ticket costs 14 euros") {
+			return []float64{0.9}
+		}
+		return []float64{0.3}
+	})
+	judge.About.Context = 300
+	sample := metrictest.Ferry()
+	sample.Contexts = manySentences("A ticket costs 14 euros.")
+	for _, name := range []string{"context_relevance/perplexity", "faithfulness/bartscore", "faithfulness/gptscore"} {
+		got := metrictest.Score(t, metrictest.One(t, Metrics(), name), judge, sample)
+		metrictest.WantValue(t, name, got, 0.9, 0.9)
+		if got.Score != nil && !strings.Contains(got.Score.Because[0].Where, "window ") {
+			t.Errorf("%s: the finding is %+v", name, got.Score.Because[0])
+		}
+	}
+}
+
+func TestBARTScore(t *testing.T) {
+	judge := weighs(func(prompt, text string) []float64 {
+		source := strings.TrimSpace(strings.TrimPrefix(strings.Split(prompt, "\n\n")[0], "Text:"))
+		switch source + " -> " + text {
+		case "near -> answer":
+			return []float64{0.25}
+		case "answer -> near":
+			return []float64{0.3, 0.027} // a geometric mean of 0.09
+		case "far -> answer":
+			return []float64{0.01}
+		case "answer -> far":
+			return []float64{0.16}
+		}
+		t.Errorf("weighed %q after %q", text, source)
+		return []float64{0.5}
+	})
+	sample := metrics.Sample{Answer: "answer", References: []string{"near", "far"}, Contexts: []string{"near"}}
+	metrictest.WantValue(t, "precision", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/bartscore_precision"), judge, sample), 0.25, 0.25, 0.01)
+	metrictest.WantValue(t, "recall", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/bartscore_recall"), judge, sample), 0.16, 0.09, 0.16)
+	f := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/bartscore_f"), judge, sample)
+	metrictest.WantValue(t, "f", f, 0.15, 0.25, 0.09, 0.01, 0.16) // sqrt(0.25 * 0.09)
+	metrictest.WantValue(t, "faithfulness", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/bartscore"), judge, sample), 0.25, 0.25)
+
+	// F weighs what precision and recall have weighed.
+	for i, name := range []string{"answer_correctness/bartscore_precision", "answer_correctness/bartscore_recall"} {
+		if got := metrictest.Score(t, metrictest.One(t, Metrics(), name), judge, sample); got.Calls[0] != f.Calls[i] {
+			t.Errorf("%s asks in another way than bartscore_f", name)
+		}
+	}
+}
+
+func TestGPTScore(t *testing.T) {
+	asked := map[string]bool{}
+	judge := weighs(func(prompt, text string) []float64 {
+		if text != "14 euros." || !strings.Contains(prompt, "Question: What does the ferry cost?") {
+			t.Errorf("weighed %q after %q", text, prompt)
+		}
+		asked[prompt] = true
+		switch {
+		case strings.Contains(prompt, "Correct answer: 14"):
+			return []float64{0.6}
+		case strings.Contains(prompt, "Correct answer: free"):
+			return []float64{0.1}
+		case strings.Contains(prompt, "Text:\nThe pier is green."):
+			return []float64{0.2}
+		}
+		return []float64{0.3}
+	})
+	sample := metrics.Sample{Question: "What does the ferry cost?", Answer: "14 euros.", References: []string{"free", "14"}, Contexts: []string{"The pier is green."}}
+	metrictest.WantValue(t, "correctness", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/gptscore"), judge, sample), 0.6, 0.1, 0.6)
+	metrictest.WantValue(t, "faithfulness", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/gptscore"), judge, sample), 0.2, 0.2)
+	for _, name := range []string{"answer_relevance/gptscore", "answer_quality/gptscore_fluency", "answer_quality/gptscore_coherence"} {
+		metrictest.WantValue(t, name, metrictest.Score(t, metrictest.One(t, Metrics(), name), judge, sample), 0.3, 0.3)
+	}
+	if len(asked) != 6 {
+		t.Errorf("%d prompts, want one for each aspect and two for the references", len(asked))
+	}
+}
+
+func TestReward(t *testing.T) {
+	head := func(outputs ...float32) *backendtest.Fake {
+		return &backendtest.Fake{Outputs: func(p backend.Pair) []float32 {
+			if p.Query != "What does the ferry cost?" || !strings.HasPrefix(p.Text, "The ferry costs 14 euros.") {
+				t.Errorf("the pair is %+v", p)
+			}
+			return outputs
+		}}
+	}
+	metrictest.WantValue(t, "an indifferent head", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(0), metrictest.Ferry()), 0.5, 0)
+	metrictest.WantValue(t, "odds of 3 to 1", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(float32(math.Log(3))), metrictest.Ferry()), 1/(1+math.Exp(-float64(float32(math.Log(3))))))
+	metrictest.WantValue(t, "far below", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(-1000), metrictest.Ferry()), 0, -1000)
+	metrictest.WantValue(t, "far above", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(1000), metrictest.Ferry()), 1, 1000)
+	for _, outputs := range [][]float32{{1, 2, 3}, {}, {float32(math.NaN())}, {float32(math.Inf(1))}} {
+		if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(outputs...), metrictest.Ferry()); got.Kind != metrics.Failed {
+			t.Errorf("a head that gives %v: %+v", outputs, got)
+		}
+	}
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(0), metrictest.Ferry()); len(got.Calls) != 1 {
+		t.Errorf("%d keys", len(got.Calls))
+	}
+}
+
+func TestRewardLikelihood(t *testing.T) {
+	judge := weighs(func(prompt, _ string) []float64 {
+		if strings.Contains(prompt, "ferry") {
+			return []float64{0.6, 0.6}
+		}
+		return []float64{0.4, 0.1} // a geometric mean of 0.2
+	})
+	// The logistic function of log 0.6 - log 0.2 is 0.6 / (0.6 + 0.2).
+	metrictest.WantValue(t, "three times as probable", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward_likelihood"), judge, metrictest.Ferry()), 0.75, 0.6, 0.2)
+	judge = weighs(func(string, string) []float64 { return []float64{0} })
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward_likelihood"), judge, metrictest.Ferry()); got.Kind != metrics.Failed {
+		t.Errorf("an impossible text: %+v", got)
+	}
+	judge = weighs(func(prompt, _ string) []float64 {
+		if strings.Contains(prompt, "ferry") {
+			return []float64{0.5, 0.5}
+		}
+		return []float64{0.5}
+	})
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward_likelihood"), judge, metrictest.Ferry()); got.Kind != metrics.Failed || !strings.Contains(got.Error, "other tokens") {
+		t.Errorf("other tokens: %+v", got)
+	}
+}
+
+func TestPTrue(t *testing.T) {
+	judge := metrictest.Affirms(func(prompt string) float64 {
+		if !strings.Contains(prompt, "Proposed answer: The ferry costs 14 euros.") {
+			t.Errorf("asked %q", prompt)
+		}
+		return 0.4
+	})
+	metrictest.WantValue(t, "the words are True and False", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/p_true"), judge, metrictest.Ferry()), 0.4, 0.4)
+}
+
+func TestSelfCheckNgram(t *testing.T) {
+	// Of four words, "red" is two and "cat" one: the square root of 1/2 * 1/4.
+	sample := metrics.Sample{Answer: "Red cat.", OtherAnswers: []string{"red dog", "  "}}
+	metrictest.WantValue(t, "two words", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample), math.Sqrt(1.0/8), math.Sqrt(1.0/8))
+	// Sentences have their own means; the whole is the mean over words: (1/2 * 1/2 * 1/4)^(1/3), of counts red 4, cat 2, dog 2.
+	sample = metrics.Sample{Answer: "Red. Red cat.", OtherAnswers: []string{"Red dog.", "Red cat? Dog!"}}
+	metrictest.WantValue(t, "two sentences", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample), math.Cbrt(1.0/16), 0.5, math.Sqrt(1.0/8))
+	sample.Answer = "?!"
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample); got.Kind != metrics.NotApplicable {
+		t.Errorf("no words: %+v", got)
+	}
+	sample.Answer = "Red \xff"
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample); got.Kind != metrics.Invalid {
+		t.Errorf("no text: %+v", got)
+	}
+	if got := metrics.Bounded(strings.Repeat("\xb6", 301)); len(got) > 310 {
+		t.Errorf("bounded to %d bytes", len(got))
+	}
+}
+
+func FuzzSelfCheckNgram(f *testing.F) {
+	f.Add("Red cat.", "red dog")
+	f.Add("東京は大きい。", "東京")
+	f.Add("ß ﬁ 1½", "SS fi")
+	f.Add(strings.Repeat("\xb6", 301), "no text")
+	f.Fuzz(func(t *testing.T, answer, other string) {
+		score, err := unigramScore(&metrics.Sample{Answer: answer}, []string{other})
+		if err == nil && !(score.Value > 0 && score.Value <= 1) {
+			t.Errorf("%q beside %q scores %v", answer, other, score.Value)
+		}
+	})
+}
+
+// The draws are of one prompt, differ in their number, are made at temperature 1, and are the same for
+// every metric that needs them. A sample's own other answers take their place.
+func TestSelfCheckDraws(t *testing.T) {
+	var draws []string
+	judge := metrictest.Affirms(func(prompt string) float64 {
+		if strings.Contains(prompt, "Text:\nSample 2 ") {
+			return 0.2
+		}
+		return 0.7
+	})
+	judge.Reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+		draws = append(draws, fmt.Sprint(req.Draw, " at ", req.Sampling.Temperature))
+		last := req.Messages[len(req.Messages)-1].Text
+		if !strings.Contains(last, "What does the ferry cost?") || !strings.Contains(last, "A ferry ticket costs 14 euros.") {
+			t.Errorf("drawn from %q", last)
+		}
+		if req.Draw == 3 {
+			return " \n", nil // no answer: another draw, that is none of the others'
+		}
+		return fmt.Sprintf("Sample %d has euros in it.", req.Draw), nil
+	}
+	got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_prompt"), judge, metrictest.Ferry())
+	metrictest.WantValue(t, "one of five disagrees", got, 0.6, 0.6, 0.6)
+	if want := "0 at 1, 1 at 1, 2 at 1, 3 at 1, 8 at 1, 4 at 1"; strings.Join(draws, ", ") != want {
+		t.Errorf("drawn %q, want %s", draws, want)
+	}
+	other := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram_drawn"), judge, metrictest.Ferry())
+	for i, key := range other.Calls {
+		if got.Calls[i] != key {
+			t.Errorf("draw %d of selfcheck_ngram_drawn has another key", i)
+		}
+	}
+	if other.Score == nil || len(other.Calls) != 6 {
+		t.Errorf("%+v", other)
+	}
+
+	draws = nil
+	sample := metrictest.Ferry()
+	sample.OtherAnswers = []string{"Sample 2 says so.", "Sample 9 says otherwise."}
+	metrictest.WantValue(t, "given answers", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_prompt"), judge, sample), 0.45, 0.45, 0.45)
+	if draws != nil {
+		t.Errorf("drawn %q although the sample has other answers", draws)
+	}
+}
+
+func TestSelfCheckEmbed(t *testing.T) {
+	judge := &backendtest.Fake{}
+	check := func(what string, want float64, answer string, others ...string) {
+		t.Helper()
+		got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_embed"), judge, metrics.Sample{Question: "Q?", Answer: answer, OtherAnswers: others})
+		if got.Score == nil || math.Abs(got.Score.Value-want) > 1e-6 {
+			t.Errorf("%s: %+v %s, want %v", what, got.Score, got.Error, want)
+		}
+	}
+	// The Fake's vectors are counts of words: texts with the same words have a cosine of 1, those that share
+	// one of two words 1/2, and those that share none 0.
+	check("the same, in another order", 1, "Red cat. Blue dog.", "Blue dog. Red cat.")
+	check("the nearest sentence counts", 0.75, "Red cat. Blue dog.", "Green bird. Red cat. Blue fish.")
+	check("the mean over others", 0.5, "Red cat.", "Cat red!", "Blue dog.", "!")
+	got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_embed"), judge, metrics.Sample{Question: "Q?", Answer: "Red cat.", OtherAnswers: []string{"!", "?"}})
+	if got.Kind != metrics.NotApplicable {
+		t.Errorf("others without words: %+v", got)
+	}
+}
+
+func TestExam(t *testing.T) {
+	questions := map[string]string{
+		"It costs 14 euros and sails daily.": "1. What does it cost?\n2. How often does it sail?\n3. What does it cost?",
+		"Free.":                              "1. Is it free?",
+		"Hm.":                                "No questions.",
+	}
+	judge := metrictest.Affirms(func(prompt string) float64 {
+		if !strings.Contains(prompt, "Text:\nThe ferry costs 14 euros.") {
+			t.Errorf("asked %q", prompt)
+		}
+		switch {
+		case strings.Contains(prompt, "What does it cost?"):
+			return 0.9
+		case strings.Contains(prompt, "How often"):
+			return 0.5
+		}
+		return 0.2
+	})
+	judge.Reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+		text := strings.TrimSuffix(strings.TrimPrefix(req.Messages[len(req.Messages)-1].Text, "Text:\n"), "\nQuestions:")
+		return questions[text], nil
+	}
+	sample := metrictest.Ferry()
+	check := func(what string, want float64, findings []float64, references ...string) {
+		t.Helper()
+		sample.References = references
+		metrictest.WantValue(t, what, metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge, sample), want, findings...)
+	}
+	check("both", 1, []float64{0.9, 0.5}, "It costs 14 euros and sails daily.")
+	check("the best reference", 1, []float64{0.9, 0.5}, "Free.", "Hm.", "It costs 14 euros and sails daily.")
+	check("none", 0, []float64{0.2}, "Free.")
+	sample.References = []string{"Hm."}
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge, sample); got.Kind != metrics.NotApplicable {
+		t.Errorf("no questions: %+v", got)
+	}
+}

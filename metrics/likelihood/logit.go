@@ -1,0 +1,183 @@
+package likelihood
+
+import (
+	"context"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
+)
+
+// logitMetrics are questions of yes and no, read as probabilities. None asks the judge to write anything: a
+// question costs one pass over what its prompt does not share with another's.
+//
+// Their values are probabilities and means of such, never counts of verdicts: a judge too weak to cross one
+// half on the right side may still give more to the better text.
+func logitMetrics() []metrics.Metric {
+	return []metrics.Metric{
+		{
+			Name:    "faithfulness/logit",
+			Doc:     "probability that the contexts support the whole answer",
+			Source:  "Assay; one question, after P(True) (Kadavath et al. 2022, arXiv 2207.05221)",
+			Formula: "P(yes); of several windows, the highest",
+			Calls:   "1 choice for each window of the contexts",
+			Min:     0,
+			Max:     1,
+			Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
+			Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+			Prompts: []string{"faithfulness_answer_yes"},
+			Score:   scoreFaithfulnessLogit,
+		},
+		{
+			Name:    "answer_relevance/logit",
+			Doc:     "probability that the answer addresses the question",
+			Source:  "Assay; RAGAS' definition (Es et al. 2023, arXiv 2309.15217), asked in one question",
+			Formula: "P(yes)",
+			Calls:   "1 choice",
+			Min:     0,
+			Max:     1,
+			Needs:   metrics.Question | metrics.Answer,
+			Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+			Prompts: []string{"answer_relevance_yes"},
+			Score:   scoreAnswerRelevanceLogit,
+		},
+		{
+			Name:    "answer_correctness/logit",
+			Doc:     "probability that the answer agrees with the reference",
+			Source:  "Assay; one question, after P(True) (Kadavath et al. 2022, arXiv 2207.05221)",
+			Formula: "P(yes) by the reference with which it is highest",
+			Calls:   "1 choice for each reference",
+			Min:     0,
+			Max:     1,
+			Needs:   metrics.Question | metrics.Answer | metrics.References,
+			Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+			Prompts: []string{"answer_correctness_yes"},
+			Score:   scoreCorrectnessLogit,
+		},
+		{
+			Name:    "completeness/logit",
+			Doc:     "probability that the answer gives all that the contexts say in reply to the question",
+			Source:  "mtRAG's definition of completeness (Katsis et al. 2025, arXiv 2501.03468), asked in one question",
+			Formula: "P(yes); of several windows, the lowest",
+			Calls:   "1 choice for each window of the contexts",
+			Default: true,
+			Min:     0,
+			Max:     1,
+			Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
+			Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+			Prompts: []string{"completeness_yes"},
+			Score:   scoreCompletenessLogit,
+		},
+		contextRelevanceLogit(), contextRelevanceSentencesLogit(), contextPrecisionLogit(), contextRecallLogit(),
+	}
+}
+
+// logitPrompts are those of logitMetrics.
+func logitPrompts() map[string]prompts.Example {
+	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
+	answered := prompts.Example{
+		Data:  answeredData{Context: "<context>", Question: "<question>", Answer: "<answer>", History: history},
+		Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Answer": "<answer>"},
+	}
+	return map[string]prompts.Example{
+		"faithfulness_answer_yes": answered,
+		"completeness_yes":        answered,
+		"context_precision_yes":   answered,
+		"answer_relevance_yes": {
+			Data:  exchangeData{Question: "<question>", Answer: "<answer>", History: history},
+			Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>"},
+		},
+		"answer_correctness_yes": {
+			Data:  agreementData{Question: "<question>", Reference: "<reference>", Answer: "<answer>", History: history},
+			Shown: map[string]string{".Question": "<question>", ".Reference": "<reference>", ".Answer": "<answer>"},
+		},
+		"context_relevance_yes": {
+			Data:  contextData{Question: "<question>", Context: "<context>", History: history},
+			Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
+		},
+		"context_relevance_sentence_yes": {
+			Data:  sentenceData{Context: "<context>", Question: "<question>", Sentence: "<sentence>", History: history},
+			Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Sentence": "<sentence>"},
+		},
+	}
+}
+
+// answeredData is what faithfulness_answer_yes, completeness_yes and context_precision_yes are rendered with.
+type answeredData struct {
+	Context, Question, Answer string
+	History                   []backend.Message
+}
+
+// contextData is a question and a context.
+type contextData struct {
+	Question, Context string
+	History           []backend.Message
+}
+
+// exchangeData is a question and its answer: answer_relevance_yes and p_true are rendered with it.
+type exchangeData struct {
+	Question, Answer string
+	History          []backend.Message
+}
+
+// agreementData is what answer_correctness_yes is rendered with.
+type agreementData struct {
+	Question, Reference, Answer string
+	History                     []backend.Message
+}
+
+func scoreFaithfulnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	p, err := ask.PollInWindows(ctx, m, "faithfulness_answer_yes", s.Contexts, 1, func(text string, _ int) any {
+		return answeredData{text, s.Question, s.Answer, s.History}
+	})
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	yes, where := p.Highest(0)
+	return answerScore(s, yes, where, p.Mass), nil
+}
+
+// scoreCompletenessLogit reads an answer as complete if no window of the contexts has more to say.
+func scoreCompletenessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	p, err := ask.PollInWindows(ctx, m, "completeness_yes", s.Contexts, 1, func(text string, _ int) any {
+		return answeredData{text, s.Question, s.Answer, s.History}
+	})
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	yes, where := p.Lowest(0)
+	return answerScore(s, yes, where, p.Mass), nil
+}
+
+func scoreAnswerRelevanceLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	p, err := ask.PollOnce(ctx, m, "answer_relevance_yes", exchangeData{s.Question, s.Answer, s.History})
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	return answerScore(s, p.Yes[0][0], "", p.Mass), nil
+}
+
+// answerScore is the probability of yes to a question about the whole answer.
+func answerScore(s *metrics.Sample, yes float64, where string, mass float64) metrics.Score {
+	return metrics.Score{
+		Value:   yes,
+		Because: append([]metrics.Finding{{Kind: "answer", Text: metrics.Bounded(s.Answer), Value: &yes, Where: where}}, ask.Doubts(mass)...),
+	}
+}
+
+func scoreCorrectnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	var score metrics.Score
+	mass := 1.0
+	for _, r := range metrics.NonBlank(s.References) {
+		p, err := ask.PollOnce(ctx, m, "answer_correctness_yes", agreementData{s.Question, r.Text, s.Answer, s.History})
+		if err != nil {
+			return metrics.Score{}, err
+		}
+		yes := p.Yes[0][0]
+		score.Value, mass = max(score.Value, yes), min(mass, p.Mass)
+		score.Because = append(score.Because, metrics.Finding{Kind: "reference", Text: r.Text, Value: &yes})
+	}
+	score.Because = append(score.Because, ask.Doubts(mass)...)
+	return score, nil
+}

@@ -1,0 +1,246 @@
+package likelihood
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
+)
+
+func contextRelevanceLogit() metrics.Metric {
+	return metrics.Metric{
+		Name:    "context_relevance/logit",
+		Doc:     "mean probability, over the contexts, that one helps to answer the question",
+		Source:  "Assay; ARES' label of context relevance (Saad-Falcon et al. 2023, arXiv 2311.09476), asked in one question",
+		Formula: "sum of P(yes) over contexts / contexts; of several windows of a context, the highest",
+		Calls:   "1 choice for each context",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Contexts,
+		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"context_relevance_yes"},
+		Score:   scoreContextRelevanceLogit,
+	}
+}
+
+func contextRelevanceSentencesLogit() metrics.Metric {
+	return metrics.Metric{
+		Name:    "context_relevance/sentences_logit",
+		Doc:     "mean probability, over the contexts' sentences, that one helps to answer the question",
+		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, each sentence asked about instead of copied",
+		Formula: "sum of P(yes) over sentences / sentences of the contexts",
+		Calls:   "1 choice for each sentence of the contexts",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Contexts,
+		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"context_relevance_sentence_yes"},
+		Score:   scoreSentencesLogit,
+	}
+}
+
+func contextPrecisionLogit() metrics.Metric {
+	return metrics.Metric{
+		Name:    "context_precision/logit",
+		Doc:     "average precision to expect of the contexts' order, each useful for the answer with its probability",
+		Source:  "Ragas' context precision (Es et al. 2023), its verdicts read as probabilities",
+		Formula: "expectation of mean precision@k over useful ranks k, where context k is useful with P(yes), independently",
+		Calls:   "1 choice for each context and reference, or for each context where there is no reference",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Contexts,
+		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"context_precision_yes"},
+		Score:   scoreContextPrecisionLogit,
+	}
+}
+
+func contextRecallLogit() metrics.Metric {
+	return metrics.Metric{
+		Name:    "context_recall/logit",
+		Doc:     "mean probability, over the reference's sentences, that the contexts support one",
+		Source:  "Ragas' context recall (Es et al. 2023), its verdicts read as probabilities",
+		Formula: "sum of P(yes) over sentences / sentences of the reference with which that is highest",
+		Calls:   "1 choice for each sentence of the references",
+		Min:     0,
+		Max:     1,
+		Needs:   metrics.Question | metrics.Contexts | metrics.References,
+		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+		Prompts: []string{"faithfulness_answer_yes"},
+		Score:   scoreContextRecallLogit,
+	}
+}
+
+// scoreContextRelevanceLogit takes the mean, not the best: retrieving much that is of no use is what
+// context relevance is to find.
+func scoreContextRelevanceLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	contexts := metrics.NonBlank(s.Contexts)
+	var score metrics.Score
+	mass := 1.0
+	for _, c := range contexts {
+		p, err := ask.PollInWindows(ctx, m, "context_relevance_yes", []string{c.Text}, 1, func(text string, _ int) any {
+			return contextData{s.Question, text, s.History}
+		})
+		if err != nil {
+			return metrics.Score{}, err
+		}
+		yes, where := p.Highest(0)
+		score.Value, mass = score.Value+yes/float64(len(contexts)), min(mass, p.Mass)
+		score.Because = append(score.Because, metrics.Finding{Kind: "context", Text: metrics.Bounded(c.Text), Value: &yes, Where: c.Where(where)})
+	}
+	score.Value = min(1, score.Value)
+	score.Because = append(score.Because, ask.Doubts(mass)...)
+	return score, nil
+}
+
+// sentenceData is what context_relevance_sentence_yes is rendered with.
+type sentenceData struct {
+	Context, Question, Sentence string
+	History                     []backend.Message
+}
+
+// scoreSentencesLogit shows a sentence with the context around it, without which "it" means nothing. The
+// questions about one context share all but their last line.
+func scoreSentencesLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	var score metrics.Score
+	var chances []float64
+	mass := 1.0
+	for _, c := range metrics.NonBlank(s.Contexts) {
+		_, err := metrics.NewPassage([]string{c.Text}).InWindows(false, func(text string) error {
+			var found []metrics.Finding
+			least := 1.0
+			for _, sentence := range metrics.Worded(text) {
+				p, err := ask.PollOnce(ctx, m, "context_relevance_sentence_yes", sentenceData{text, s.Question, sentence, s.History})
+				if err != nil {
+					return err
+				}
+				least = min(least, p.Mass)
+				found = append(found, metrics.Finding{Kind: "sentence", Text: sentence, Value: &p.Yes[0][0], Where: c.Where("")})
+			}
+			for _, f := range found {
+				chances = append(chances, *f.Value)
+			}
+			score.Because = append(score.Because, found...)
+			mass = min(mass, least)
+			return nil
+		})
+		if err != nil {
+			return metrics.Score{}, err
+		}
+	}
+	if len(chances) == 0 {
+		return metrics.Score{}, fmt.Errorf("%w: the contexts hold no sentence", metrics.ErrNotApplicable)
+	}
+	for _, p := range chances {
+		score.Value += p / float64(len(chances))
+	}
+	score.Value = min(1, score.Value)
+	score.Because = append(score.Because, ask.Doubts(mass)...)
+	return score, nil
+}
+
+// scoreContextPrecisionLogit asks whether a context is of use for the reference answer, for the answer
+// itself where there is no reference. A blank context keeps its rank, and is of none.
+func scoreContextPrecisionLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	answers := metrics.NonBlank(s.References)
+	if len(answers) == 0 {
+		answers = metrics.NonBlank([]string{s.Answer})
+	}
+	if len(answers) == 0 {
+		return metrics.Score{}, fmt.Errorf("%w: the sample has neither reference_answers nor an answer", metrics.ErrNotApplicable)
+	}
+	var score metrics.Score
+	useful := make([]float64, len(s.Contexts))
+	mass := 1.0
+	for _, c := range metrics.NonBlank(s.Contexts) {
+		p, err := ask.PollInWindows(ctx, m, "context_precision_yes", []string{c.Text}, len(answers), func(text string, i int) any {
+			return answeredData{text, s.Question, answers[i].Text, s.History}
+		})
+		if err != nil {
+			return metrics.Score{}, err
+		}
+		best, where := p.Highest(0)
+		for i := range answers {
+			if yes, at := p.Highest(i); yes > best {
+				best, where = yes, at
+			}
+		}
+		useful[c.Number-1], mass = best, min(mass, p.Mass)
+		score.Because = append(score.Because, metrics.Finding{Kind: "context", Text: metrics.Bounded(c.Text), Value: &best, Where: c.Where(where)})
+	}
+	score.Value = expectedPrecision(useful)
+	score.Because = append(score.Because, ask.Doubts(mass)...)
+	return score, nil
+}
+
+// expectedPrecision is the average precision to expect of a ranking whose places are useful with the given
+// probabilities, independently. Average precision is the mean of precision@k over the useful ranks k; a
+// ranking without any has 0.
+//
+// If rank k is useful, with a useful ones before it and b after, it adds (a+1)/k to a mean over a+1+b.
+func expectedPrecision(useful []float64) float64 {
+	after := make([][]float64, len(useful)) // for each rank, the distribution of the number of useful ones after it
+	count := []float64{1}
+	for k := len(useful) - 1; k >= 0; k-- {
+		after[k] = count
+		count = oneMore(count, useful[k])
+	}
+	sum := 0.0
+	before := []float64{1}
+	for k, p := range useful {
+		for a, pa := range before {
+			for b, pb := range after[k] {
+				sum += p * pa * pb * float64(a+1) / float64((k+1)*(a+1+b))
+			}
+		}
+		before = oneMore(before, p)
+	}
+	return min(1, sum)
+}
+
+// oneMore adds a trial with probability p to the distribution of a number of successes.
+func oneMore(count []float64, p float64) []float64 {
+	next := make([]float64, len(count)+1)
+	for n, pn := range count {
+		next[n] += pn * (1 - p)
+		next[n+1] += pn * p
+	}
+	return next
+}
+
+// scoreContextRecallLogit shows a sentence of the reference as an answer to the question, which says what
+// its pronouns stand for.
+func scoreContextRecallLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	best := metrics.Score{Value: -1}
+	mass := 1.0
+	for _, r := range metrics.NonBlank(s.References) {
+		sentences := metrics.Worded(r.Text)
+		if len(sentences) == 0 {
+			continue
+		}
+		p, err := ask.PollInWindows(ctx, m, "faithfulness_answer_yes", s.Contexts, len(sentences), func(text string, i int) any {
+			return answeredData{text, s.Question, sentences[i], s.History}
+		})
+		if err != nil {
+			return metrics.Score{}, err
+		}
+		mass = min(mass, p.Mass)
+		var score metrics.Score
+		for i, sentence := range sentences {
+			yes, where := p.Highest(i)
+			score.Value += yes / float64(len(sentences))
+			score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence, Value: &yes, Where: where})
+		}
+		if score.Value > best.Value {
+			best = score
+		}
+	}
+	if best.Because == nil {
+		return metrics.Score{}, fmt.Errorf("%w: the references hold no sentence", metrics.ErrNotApplicable)
+	}
+	best.Value = min(1, best.Value)
+	best.Because = append(best.Because, ask.Doubts(mass)...)
+	return best, nil
+}

@@ -1,0 +1,136 @@
+package prompts
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"text/template"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// A Prompt is what a metric says to the judge: a file of prompts/*.tmpl, or the user's own in its place.
+//
+// The file begins with a header of "field: value" lines (and comments, lines that begin with #):
+//
+//	version:     any word; part of what a run records. Required
+//	max_tokens:  tokens of reply; the metric adds room for each item that it asks about. Required
+//	temperature: of the first draw, default 0; a retry is warmer
+//	top_p, seed: of a draw whose temperature is above 0
+//	reply:       "json" if the messages ask for JSON of the built-in prompt's form, to which engines that can
+//	             do so then hold the reply: its verdicts are Yes and No in any language. Else "text", the
+//	             default
+//	stop:        a JSON list of strings before which the reply ends
+//	yes, no:     words, separated by commas, that a verdict may consist of beside the English ones; where a
+//	             metric reads the probabilities of a verdict, it is the first of them that it reads
+//	nothing:     phrases, separated by commas, by which the judge says that there is nothing to list
+//
+// Then come the messages, each after a line "--- system", "--- user" or "--- assistant", the last one
+// the user's. Each message is a template in the syntax of text/template of its own, so that nothing in
+// a sample can end it or begin another. What varies most stands last: what two prompts have in common
+// at their beginning is computed once.
+type Prompt struct {
+	Name     string           // the file's, without ".tmpl"
+	Version  string           // as the header says
+	Digest   string           // of the file: "sha256:" and 64 hex digits
+	Text     string           // the file itself
+	Sampling backend.Sampling // of the first draw
+	Stop     []string
+
+	JSON             bool // the messages ask for it
+	MaxTokens        int
+	Yes, No, Nothing []string // in the form of tokenize.Normalize
+	YesWord, NoWord  string   // the first of Yes and of No as the header has it, "" if none
+
+	messages []promptMessage
+}
+
+type promptMessage struct {
+	role backend.Speaker
+	body *template.Template
+}
+
+// A Identity says which text was asked with: what a manifest, a trained judge or a calibration records of it.
+type Identity struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest"`
+}
+
+// Identity is that of p.
+func (p *Prompt) Identity() Identity { return Identity{p.Name, p.Version, p.Digest} }
+
+// Render returns the messages with data filled in.
+func (p *Prompt) Render(data any) ([]backend.Message, error) {
+	var list []backend.Message
+	for _, m := range p.messages {
+		var b strings.Builder
+		if err := m.body.Execute(&b, data); err != nil {
+			return nil, err
+		}
+		list = append(list, backend.Message{Role: m.role, Text: strings.TrimSpace(b.String())})
+	}
+	return list, nil
+}
+
+// Set are the prompts that metrics use. The zero value is the built-in ones.
+type Set struct {
+	own map[string]*Prompt // the user's, by name; never changed once loaded
+}
+
+// Load reads the files *.tmpl at the root of fsys. Each replaces the built-in prompt of its name;
+// the others stay. Examples say what each prompt is rendered with. It is an error if there is no file, if one bears no
+// built-in prompt's name, if it does not parse, asks for a field that its metric does not give, or leaves out one that
+// it must show.
+func Load(fsys fs.FS, examples map[string]Example) (Set, error) {
+	files, err := fs.Glob(fsys, "*.tmpl")
+	if err != nil {
+		return Set{}, err
+	}
+	if len(files) == 0 {
+		return Set{}, fmt.Errorf("no prompts there: want files such as answer_accuracy_first.tmpl")
+	}
+	own := make(map[string]*Prompt)
+	var errs []error
+	for _, file := range files {
+		p, err := readPrompt(fsys, file, examples)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		own[p.Name] = p
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Set{}, err
+	}
+	return Set{own}, nil
+}
+
+// Names lists the prompts there are, sorted.
+func (ps Set) Names() []string { return slices.Sorted(maps.Keys(builtin())) }
+
+// Lookup returns the prompt of a name, and whether there is one.
+func (ps Set) Lookup(name string) (*Prompt, bool) {
+	if p, ok := ps.own[name]; ok {
+		return p, true
+	}
+	p, ok := builtin()[name]
+	return p, ok
+}
+
+//go:embed *.tmpl
+var files embed.FS
+
+// builtin are the embedded prompts by name, read once. A test sees that they are valid.
+var builtin = sync.OnceValue(func() map[string]*Prompt {
+	ps, err := Load(files, nil)
+	if err != nil {
+		panic(err)
+	}
+	return ps.own
+})

@@ -1,0 +1,229 @@
+package text
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// lexicalMetrics are comparisons of the answer's words with those of the references.
+//
+// Two rules hold for the family. Where an original knows ASCII only, so that it is blind to most of the
+// world's scripts, the plain name counts words of every script and gives the original's number on text in
+// ASCII; the name with _ascii is the original to the letter. And where there is nothing to compare (a
+// reference of punctuation alone, one word where pairs are counted) the metric does not apply, although an
+// original may say 0; the _ascii ones say 0 too.
+func lexicalMetrics() []metrics.Metric {
+	return slices.Concat(rougeMetrics(), bleuMetrics(), chrfMetrics(), meteorMetrics(), editMetrics(), matchMetrics())
+}
+
+// lexical completes a metric that asks no model and has values from 0 to 1.
+func lexical(m metrics.Metric) metrics.Metric {
+	m.Calls, m.Min, m.Max = "none", 0, 1
+	if m.Needs == 0 {
+		m.Needs = metrics.Answer | metrics.References
+	}
+	return m
+}
+
+// matchMetrics ask whether the answer is, or holds, one of the references.
+func matchMetrics() []metrics.Metric {
+	const ragas, squad = "Ragas, string metrics", "SQuAD (Rajpurkar et al. 2016, arXiv 1606.05250), evaluation script"
+	return []metrics.Metric{
+		lexical(metrics.Metric{
+			Name: "answer_correctness/exact_match", Source: ragas,
+			Doc:     "whether the answer is one of the references, character for character",
+			Formula: "1 if the answer equals a reference, else 0",
+			Score:   scoreMatch(asWritten, func(answer, reference []string) bool { return answer[0] == reference[0] }),
+		}),
+		lexical(metrics.Metric{
+			Name: "answer_correctness/exact_match_normalised", Source: squad,
+			Doc:     "whether the answer is one of the references but for case, punctuation and articles, in any script",
+			Formula: "1 if the answer's tokens are those of a reference, in order, else 0",
+			Score:   scoreMatch(tokenize.Tokens, slices.Equal[[]string]),
+		}),
+		lexical(metrics.Metric{
+			Name: "answer_correctness/exact_match_ascii", Source: squad,
+			Doc:     "exact match by the letter of SQuAD's script, to which only ASCII punctuation is punctuation",
+			Formula: "1 if the normalised answer equals a normalised reference, else 0",
+			Score:   scoreMatch(squadText, slices.Equal[[]string]),
+		}),
+		lexical(metrics.Metric{
+			Name: "answer_correctness/contains", Source: ragas,
+			Doc:     "whether one of the references stands in the answer, character for character",
+			Formula: "1 if a reference is a part of the answer, else 0",
+			Score:   scoreMatch(asWritten, func(answer, reference []string) bool { return strings.Contains(answer[0], reference[0]) }),
+		}),
+		lexical(metrics.Metric{
+			Name: "answer_correctness/contains_normalised", Source: "DPR (Karpukhin et al. 2020, arXiv 2004.04906), answer matching",
+			Doc:     "whether one of the references stands in the answer but for case, punctuation and articles, in any script",
+			Formula: "1 if a reference's tokens are a run of the answer's, else 0",
+			Score:   scoreMatch(tokenize.Tokens, tokenize.ContainsRun),
+		}),
+	}
+}
+
+func asWritten(text string) []string { return []string{text} }
+
+func squadText(text string) []string { return []string{tokenize.SQuAD(text)} }
+
+// scoreMatch gives 1 if the answer matches any reference, both as cut brings them. A reference of which
+// nothing is left matches nothing.
+func scoreMatch(cut func(text string) []string, match func(answer, reference []string) bool) scoreFunc {
+	return func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+		answer := cut(s.Answer)
+		return bestReference(s, func(reference string) (metrics.Score, error) {
+			want := cut(reference)
+			if len(want) == 0 {
+				return metrics.Score{}, fmt.Errorf("%w: the reference %q holds no word", metrics.ErrNotApplicable, metrics.Bounded(reference))
+			}
+			matched := match(answer, want)
+			score := metrics.Score{Because: []metrics.Finding{{Kind: "reference", Text: metrics.Bounded(reference), Verdict: &matched}}}
+			if matched {
+				score.Value = 1
+			}
+			return score, nil
+		})
+	}
+}
+
+// A scoreFunc is the Score of a [Metric].
+type scoreFunc = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error)
+
+// bestReference compares the answer with each reference and returns the best score, the first of equals,
+// with a finding that says which reference it comes from where there are several. A reference that cannot be
+// compared is passed over; if none can be, its error is returned.
+func bestReference(s *metrics.Sample, compare func(reference string) (metrics.Score, error)) (metrics.Score, error) {
+	return rankedReference(s, func(reference string) (float64, metrics.Score, error) {
+		score, err := compare(reference)
+		return score.Value, score, err
+	})
+}
+
+// rankedReference is bestReference where the best is not the one of the highest value, but of the highest
+// rank.
+func rankedReference(s *metrics.Sample, compare func(reference string) (rank float64, score metrics.Score, err error)) (metrics.Score, error) {
+	var best metrics.Score
+	bestRank, bestAt := -1.0, -1
+	refused := fmt.Errorf("%w: there is no reference", metrics.ErrNotApplicable)
+	for i, reference := range s.References {
+		if metrics.Blank(reference) {
+			continue
+		}
+		rank, score, err := compare(reference)
+		switch {
+		case err != nil:
+			refused = err
+		case rank > bestRank:
+			best, bestRank, bestAt = score, rank, i
+		}
+	}
+	if bestAt < 0 {
+		return metrics.Score{}, refused
+	}
+	if len(s.References) > 1 {
+		where := fmt.Sprintf("reference %d of %d", bestAt+1, len(s.References))
+		if f := best.Because; len(f) > 0 && f[0].Kind == "reference" {
+			f[0].Where = where
+		} else {
+			best.Because = append(f, metrics.Finding{Kind: "reference", Text: metrics.Bounded(s.References[bestAt]), Where: where})
+		}
+	}
+	return best, nil
+}
+
+// A share says what an overlap is divided by.
+type share int
+
+const (
+	ofBoth      share = iota // F1
+	ofAnswer                 // precision: the share of the answer's units that are in the other text
+	ofReference              // recall: the share of the other text's units that are in the answer
+)
+
+// An overlap is what an answer and another text have in common, counted in units: tokens, pairs of tokens,
+// tokens in order.
+type overlap struct {
+	common, answer, reference int
+	found, missing            []string // units of the answer if its share is asked for, else of the reference
+}
+
+// newOverlap counts every unit as often as both texts have it.
+func newOverlap(answer, reference []string, of share) overlap {
+	o := overlap{answer: len(answer), reference: len(reference)}
+	if of == ofAnswer {
+		o.found, o.missing = inCommon(answer, reference)
+	} else {
+		o.found, o.missing = inCommon(reference, answer)
+	}
+	o.common = len(o.found)
+	return o
+}
+
+// inCommon divides units into those that other has too, each no more often than other has it, and the rest.
+func inCommon(units, other []string) (found, missing []string) {
+	left := counts(other)
+	for _, u := range units {
+		if left[u] > 0 {
+			left[u]--
+			found = append(found, u)
+		} else {
+			missing = append(missing, u)
+		}
+	}
+	return found, missing
+}
+
+// counts says how often each unit occurs.
+func counts(units []string) map[string]int {
+	n := make(map[string]int, len(units))
+	for _, u := range units {
+		n[u]++
+	}
+	return n
+}
+
+// value is the share asked for, 0 where there is nothing to divide by.
+func (o overlap) value(of share) float64 {
+	switch of {
+	case ofAnswer:
+		return ratio(o.common, o.answer)
+	case ofReference:
+		return ratio(o.common, o.reference)
+	}
+	return ratio(2*o.common, o.answer+o.reference)
+}
+
+func ratio(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+// unitFindings show the units that were found and those that were not, as far as a reader wants to see them.
+func (o overlap) unitFindings() []metrics.Finding {
+	var list []metrics.Finding
+	for _, units := range []struct {
+		list  []string
+		found bool
+	}{{o.found, true}, {o.missing, false}} {
+		if len(units.list) > 0 {
+			list = append(list, metrics.Finding{Kind: "tokens", Text: metrics.Bounded(strings.Join(units.list, ", ")), Verdict: &units.found})
+		}
+	}
+	return list
+}
+
+// grams returns the runs of n consecutive units, each as one string.
+func grams(units []string, n int, separator string) []string {
+	var list []string
+	for _, g := range tokenize.NGrams(units, n) {
+		list = append(list, strings.Join(g, separator))
+	}
+	return list
+}

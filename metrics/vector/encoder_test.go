@@ -1,0 +1,221 @@
+package vector
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/metrictest"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+const encoderLabels = "answer_correctness,answer_relevance,context_relevance,faithfulness" // not in our own order
+
+// encoded scores a sample by an encoder metric, with a head that gives outputs.
+func encoded(t *testing.T, method, labels string, outputs func(p backend.Pair) []float32, s metrics.Sample) (metrics.Result, *backendtest.Fake) {
+	t.Helper()
+	fake := &backendtest.Fake{About: backend.Info{Ops: backend.CanRerank, Labels: labels}, Outputs: outputs}
+	ms := metrictest.Select(t, Metrics(), method+"/encoder")
+	whole := &backendtest.Fake{About: backend.Info{Engine: "e", Model: "m", Ops: backend.CanRerank, Labels: encoderLabels}}
+	if err := metrics.Check(ms, metrics.Models{Roles: metrics.Roles{backend.Encoder: whole}}, s.Fields()); err != nil {
+		t.Fatal(err)
+	}
+	var got metrics.Result
+	samples := func(yield func(*metrics.Sample, error) bool) { yield(&s, nil) }
+	err := metrics.Run(t.Context(), samples, ms, metrics.Models{Roles: metrics.Roles{backend.Encoder: fake}}, metrics.Options{}, func(r metrics.Result) error { got = r; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, fake
+}
+
+// logit is what a head gives whose sigmoid is p.
+func logit(p float64) float32 { return float32(math.Log(p / (1 - p))) }
+
+// TestEncoder holds the four metrics to a head whose probabilities the test sets, pair by pair.
+func TestEncoder(t *testing.T) {
+	// The output with the label is the pair's probability; the others would give another value.
+	head := func(label string, chances map[backend.Pair]float64) func(p backend.Pair) []float32 {
+		return func(p backend.Pair) []float32 {
+			c, ok := chances[p]
+			if !ok {
+				t.Errorf("%s asks about %+v", label, p)
+				c = 0.99
+			}
+			numbers := []float32{-9, -9, -9, -9}
+			numbers[slices.Index(strings.Split(encoderLabels, ","), label)] = logit(c)
+			return numbers
+		}
+	}
+	sample := metrics.Sample{ID: "1", Question: "How deep is it?", Answer: "It is deep. Very, 4 m.", Contexts: []string{"It is 4 m deep.", " ", "Fish."},
+		References: []string{"4 m", "four metres"}}
+	check := func(method string, chances map[backend.Pair]float64, want float64, findings ...string) {
+		t.Helper()
+		got, fake := encoded(t, method, encoderLabels, head(method, chances), sample)
+		if got.Score == nil || math.Abs(got.Score.Value-want) > 1e-6 {
+			t.Fatalf("%s: %+v, want %v", method, got, want)
+		}
+		var texts []string
+		for _, f := range got.Score.Because {
+			texts = append(texts, f.Kind+" "+f.Text+" "+f.Where)
+		}
+		if !slices.Equal(texts, findings) {
+			t.Errorf("%s: findings %q, want %q", method, texts, findings)
+		}
+		if len(got.Calls) != len(chances) || fake.Stats().Pairs != len(chances) {
+			t.Errorf("%s: %d calls noted, %d pairs asked, want %d", method, len(got.Calls), fake.Stats().Pairs, len(chances))
+		}
+	}
+	check("context_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: "It is 4 m deep."}: 0.9, {Query: "How deep is it?", Text: "Fish."}: 0.2},
+		0.55, "passage It is 4 m deep. context 1", "passage Fish. context 3")
+	all := "It is 4 m deep.\n\nFish."
+	check("faithfulness", map[backend.Pair]float64{{Query: "It is deep.", Text: all}: 0.8, {Query: "Very, 4 m.", Text: all}: 0.4},
+		0.6, "sentence It is deep. ", "sentence Very, 4 m. ")
+	check("answer_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: sample.Answer}: 0.7}, 0.7, "passage "+sample.Answer+" ")
+	check("answer_correctness", map[backend.Pair]float64{{Query: "How deep is it? | 4 m", Text: sample.Answer}: 0.3,
+		{Query: "How deep is it? | four metres", Text: sample.Answer}: 0.6}, 0.6, "reference 4 m ", "reference four metres ")
+}
+
+// TestEncoderWindows checks that long texts are read in windows, that none of a text is left out, and that the best
+// window counts.
+func TestEncoderWindows(t *testing.T) {
+	long := strings.Repeat("The river runs to the sea and on. ", 40) + "The needle is here. " + strings.Repeat("The river runs to the sea and on. ", 40)
+	seen := map[string]bool{}
+	outputs := func(p backend.Pair) []float32 {
+		if n := len(tokenize.Words(p.Text)); n > encoderWords {
+			t.Errorf("%d words at once", n)
+		}
+		for _, s := range tokenize.Sentences(p.Text) {
+			seen[s.Text] = true
+		}
+		if strings.Contains(p.Text, "needle") {
+			return []float32{logit(0.75)}
+		}
+		return []float32{logit(0.25)}
+	}
+	sample := metrics.Sample{ID: "1", Question: "Where?", Contexts: []string{"The needle is not.", long}}
+	got, _ := encoded(t, "context_relevance", "", outputs, sample)
+	if got.Score == nil || math.Abs(got.Score.Value-0.75) > 1e-6 {
+		t.Fatalf("%+v", got)
+	}
+	last := got.Score.Because[1]
+	if !strings.Contains(last.Text, "needle") || !strings.HasPrefix(last.Where, "context 2, window ") {
+		t.Errorf("the finding is %+v", last)
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d different sentences were shown, want 3", len(seen))
+	}
+
+	endless := strings.Repeat("word ", 300) // a sentence that is no sentence
+	n := 0
+	got, _ = encoded(t, "faithfulness", encoderLabels, func(p backend.Pair) []float32 {
+		n += len(tokenize.Words(p.Query))
+		return make([]float32, 4)
+	}, metrics.Sample{ID: "1", Answer: endless, Contexts: []string{"A word."}})
+	if got.Score == nil || got.Score.Value != 0.5 || n != 300 {
+		t.Errorf("%+v, %d words of the answer were shown, want 300", got, n)
+	}
+}
+
+// TestEncoderCuts holds the windows to their promises on sentences of every length: nothing is left out, none is too
+// long but for a lone sentence, neighbours share one sentence at most, and none had room for the next sentence.
+func TestEncoderCuts(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		var texts []string
+		var all []string
+		for range 1 + rng.IntN(3) {
+			var text []string
+			for range 1 + rng.IntN(12) {
+				text = append(text, fmt.Sprintf("N%d", len(all))+strings.Repeat(" word", rng.IntN(1+rng.IntN(150)))+".")
+				all = append(all, text[len(text)-1])
+			}
+			texts = append(texts, strings.Join(text, " "))
+		}
+		reached := 0 // sentences in the windows so far
+		for i, w := range encoderWindows(texts) {
+			var sentences []string
+			for _, s := range tokenize.Sentences(w) {
+				sentences = append(sentences, s.Text)
+			}
+			if n := len(tokenize.Words(w)); n > encoderWords && len(sentences) > 1 {
+				t.Fatalf("seed %d, window %d has %d words", seed, i, n)
+			}
+			from := slices.Index(all, sentences[0])
+			if from < 0 || from > reached || from < reached-1 || !slices.Equal(sentences, all[from:from+len(sentences)]) {
+				t.Fatalf("seed %d, window %d after %d sentences is %q", seed, i, reached, sentences)
+			}
+			if from+len(sentences) <= reached {
+				t.Fatalf("seed %d, window %d says nothing new", seed, i)
+			}
+			if reached = from + len(sentences); reached < len(all) && len(tokenize.Words(w+" "+all[reached])) <= encoderWords {
+				t.Fatalf("seed %d, window %d had room for %q", seed, i, all[reached])
+			}
+		}
+		if reached != len(all) {
+			t.Fatalf("seed %d: %d of %d sentences were shown", seed, reached, len(all))
+		}
+	}
+}
+
+// TestEncoderFaults checks that a model without the output, or with odd numbers, is an error and never a score.
+func TestEncoderFaults(t *testing.T) {
+	sample := metrics.Sample{ID: "1", Question: "Why?", Answer: "So.", Contexts: []string{"So it is."}, References: []string{"So."}}
+	check := func(method, labels, want string, numbers ...float32) {
+		t.Helper()
+		got, _ := encoded(t, method, labels, func(backend.Pair) []float32 { return numbers }, sample)
+		if got.Score != nil || !strings.Contains(got.Error, want) {
+			t.Errorf("%s: %+v, want an error that says %q", method, got, want)
+		}
+	}
+	check("faithfulness", "", "taken for relevance", 1)
+	check("faithfulness", "entailment,neutral", "has the outputs entailment,neutral and no faithfulness", 1, 2)
+	check("context_relevance", "entailment,neutral", "no context_relevance", 1, 2)
+	check("context_relevance", "", "2 numbers where its labels make it 1", 1, 2)
+	check("answer_correctness", encoderLabels, "3 numbers where its labels make it 4", 1, 2, 3)
+	check("answer_relevance", encoderLabels, "is not one", 0, float32(math.NaN()), 0, 0)
+
+	for x, want := range map[float32]float64{float32(math.Inf(1)): 1, float32(math.Inf(-1)): 0, 0: 0.5} { // the ends of the range
+		if got, _ := encoded(t, "context_relevance", "", func(backend.Pair) []float32 { return []float32{x} }, sample); got.Score == nil || got.Score.Value != want {
+			t.Errorf("%v: %+v, want %v", x, got, want)
+		}
+	}
+	none := metrics.Sample{ID: "1", Answer: "...", Contexts: []string{"So it is."}}
+	if got, _ := encoded(t, "faithfulness", encoderLabels, nil, none); got.Kind != metrics.NotApplicable {
+		t.Errorf("an answer without a word: %+v", got)
+	}
+
+	ms := metrictest.Select(t, Metrics(), "faithfulness/encoder")
+	for want, info := range map[string]*backend.Info{
+		"name an encoder":         nil,
+		"can only embed":          {Engine: "e", Model: "m", Ops: backend.CanEmbed},
+		"no faithfulness":         {Engine: "e", Model: "m", Ops: backend.CanRerank, Labels: "entailment"},
+		"taken for relevance":     {Engine: "e", Model: "m", Ops: backend.CanRerank},
+		"needs answer, contexts,": {Engine: "e", Model: "m", Ops: backend.CanRerank, Labels: encoderLabels},
+	} {
+		fields := metrics.Answer | metrics.Contexts
+		if strings.HasPrefix(want, "needs") {
+			fields = metrics.Question
+		}
+		var models metrics.Models
+		if info != nil {
+			models.Roles = metrics.Roles{backend.Encoder: &backendtest.Fake{About: *info}}
+		}
+		if err := metrics.Check(ms, models, fields); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Check: %v, want an error that says %q", err, want)
+		}
+	}
+	if !Judges([]string{"no", "faithfulness"}) || Judges([]string{"entailment"}) || Judges(nil) {
+		t.Error("Judges does not tell encoders from other models")
+	}
+	if _, err := metrics.EncoderOutput(backend.Info{}, "faithfulness"); err == nil || errors.Is(err, metrics.ErrNotApplicable) {
+		t.Errorf("a reranker is asked for faithfulness: %v", err)
+	}
+}
