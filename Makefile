@@ -2,7 +2,7 @@
 # make demo       score the example dataset with the small judge that comes with Assay
 # make demo-llm   the same with a small language model: the first 16 rows by the metrics of the RAGAS paper, in minutes
 # make test       set up what the tests need, then run them all: real models and a real Ollama server included
-# make lint       gofmt, go vet, staticcheck, govulncheck
+# make lint       gofmt, go mod tidy, go vet, staticcheck, govulncheck, in both modules
 # make race       the tests that need no model, under the race detector (needs a C compiler)
 # make cross      build for Linux, macOS and Windows, amd64 and arm64
 # make setup      fetch the llama.cpp libraries and the models, once
@@ -45,6 +45,7 @@ lint:
 
 race:
 	env -u ASSAY_TEST_LIB -u ASSAY_TEST_OLLAMA CGO_ENABLED=1 go test -race ./...
+	cd backend/gollama && CGO_ENABLED=1 go test -race ./...
 
 cross:
 	@for os in linux darwin windows; do for arch in amd64 arm64; do \

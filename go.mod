@@ -8,7 +8,6 @@ require (
 	github.com/ardanlabs/jinja v1.1.0
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/ebitengine/purego v0.11.2
-	github.com/go-skynet/go-llama.cpp v0.0.0-20240314183750-6a8041ef6b46
 	github.com/gofrs/flock v0.13.1
 	github.com/hybridgroup/yzma v1.26.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3

@@ -10,20 +10,29 @@ if [ -n "$unformatted" ]; then
 	printf 'lint: gofmt would change:\n%s\n' "$unformatted" >&2
 	failed=1
 fi
-go vet ./... || failed=1
-for os in darwin windows; do
-	CGO_ENABLED=0 GOOS=$os go vet ./... || failed=1
-done
-go run "$1" ./... || failed=1
 
-# govulncheck asks a database on the network. Where that cannot be reached it has found nothing out, and says
-# so; that alone is let pass.
-if ! report=$(go run "$2" ./... 2>&1); then
+# vulnerabilities runs govulncheck, which asks a database on the network. Where that cannot be reached it has found
+# nothing out, and says so; that alone is let pass.
+vulnerabilities() {
+	local report
+	report=$(go run "$1" ./... 2>&1) && return
 	if grep -q 'fetching vulnerabilities' <<<"$report"; then
 		echo "lint: govulncheck was skipped: $(grep -m1 'fetching vulnerabilities' <<<"$report")" >&2
 	else
 		printf '%s\n' "$report" >&2
-		failed=1
+		return 1
 	fi
-fi
+}
+
+for module in . backend/gollama; do # the second builds on the first, so its go.mod can fall behind
+	pushd "$module" >/dev/null || exit 1
+	go mod tidy -diff || failed=1
+	go vet ./... || failed=1
+	for os in darwin windows; do
+		CGO_ENABLED=0 GOOS=$os go vet ./... || failed=1
+	done
+	go run "$1" ./... || failed=1
+	vulnerabilities "$2" || failed=1
+	popd >/dev/null || exit 1
+done
 exit $failed

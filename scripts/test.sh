@@ -23,9 +23,15 @@ for file in "$ASSAY_TEST_LIB" "$ASSAY_TEST_JUDGE" "$ASSAY_TEST_EMBED" "$ASSAY_TE
 	}
 done
 
-go mod download github.com/go-skynet/go-llama.cpp # its source is type-checked; no package imports it untagged
-
 [ $# -gt 0 ] || set -- ./...
 # One package at a time: most of those that run models use every core, and tests that time out on a busy
 # machine say nothing.
 go test -json -p 1 -timeout 30m "$@" 2>&1 | tee "$home/test.json" | awk -f scripts/testlog.awk
+
+# The second module, when everything is asked for. The binding's source is type-checked; nothing imports it untagged.
+if [ "$*" = ./... ]; then
+	echo
+	cd backend/gollama
+	go mod download github.com/go-skynet/go-llama.cpp
+	go test -json ./... 2>&1 | tee -a "$home/test.json" | awk -f ../../scripts/testlog.awk
+fi

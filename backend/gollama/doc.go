@@ -2,9 +2,10 @@
 // sketched with. It implements [backend.Backend].
 //
 // The binding stopped in March 2024 on a llama.cpp of September 2023, which it compiles in with cgo from a git
-// submodule that the module proxy does not carry. So the package builds everywhere, and runs models only in a
-// binary built with the tag gollama (docs/gollama.md); in others [Open] says so. Package llama is the
-// engine to use; this one is for those who have this binding built, and must stay with it.
+// submodule that the module proxy does not carry. So this is a Go module of its own, for programs: the binding is in
+// the build list of those who import it, and not of Assay. It builds everywhere, and runs models only in a program
+// built with the tag gollama (docs/gollama.md shows one); in others [Open] says so. Package llama is the engine to
+// use; this one is for those who have this binding built, and must stay with it.
 //
 // What it cannot do:
 //

@@ -86,7 +86,9 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 }
 
 // generate is Generate once the model is ours.
-func (e *Engine) generate(ctx context.Context, prompt string, req *backend.GenerateRequest) (*backend.Generation, error) {
+func (e *Engine) generate(
+	ctx context.Context, prompt string, req *backend.GenerateRequest,
+) (*backend.Generation, error) {
 	n, err := e.count(prompt, req.MaxTokens)
 	if err != nil {
 		return nil, err

@@ -124,7 +124,7 @@ func check(path string) (*models.GGUF, error) {
 		return nil, err
 	}
 	if err := readable(file, info); err != nil {
-		return nil, fmt.Errorf("%s: %w: use the default engine (--backend llama), or another file", path, err)
+		return nil, fmt.Errorf("%s: %w: use package backend/llama, or another file", path, err)
 	}
 	return file, nil
 }
@@ -135,7 +135,8 @@ func readable(file *models.GGUF, info *models.Info) error {
 		return fmt.Errorf("it is GGUF version %d, and go-llama.cpp reads version %d only", file.Version, ggufVersion)
 	}
 	if !slices.Contains(architectures, info.Architecture) {
-		return fmt.Errorf("it is of architecture %q, and go-llama.cpp knows %s", info.Architecture, strings.Join(architectures, ", "))
+		return fmt.Errorf("it is of architecture %q, and go-llama.cpp knows %s",
+			info.Architecture, strings.Join(architectures, ", "))
 	}
 	if kind, _ := file.String("tokenizer.ggml.model"); !slices.Contains(tokenizers, kind) {
 		return fmt.Errorf("its tokenizer is %q, and go-llama.cpp knows %s", kind, strings.Join(tokenizers, ", "))

@@ -40,7 +40,8 @@ func TestCheck(t *testing.T) {
 		switch {
 		case test.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "default engine")):
+		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) ||
+			!strings.Contains(err.Error(), "use package backend/llama")):
 			t.Errorf("%s: error %v, want one with %q and what to do", name, err, test.want)
 		}
 	}
@@ -68,7 +69,7 @@ func TestVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(t.Context(), Options{Model: path})
-	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "--backend llama") {
+	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "backend/llama") {
 		t.Errorf("GGUF version 3: error %v", err)
 	}
 }

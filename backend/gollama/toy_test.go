@@ -119,7 +119,8 @@ func (m *toy) reply(o prediction) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for i := 0; ; i++ {
 			switch {
-			case m.say != nil && i == len(m.say), m.say == nil && i > 5 && !strings.Contains(o.prompt, "story") && chance.IntN(12) == 0:
+			case m.say != nil && i == len(m.say),
+				m.say == nil && i > 5 && !strings.Contains(o.prompt, "story") && chance.IntN(12) == 0:
 				yield("") // the token that ends a reply has no text
 				return
 			case m.say != nil:
@@ -355,7 +356,8 @@ func TestSampling(t *testing.T) {
 		if _, err := e.Generate(t.Context(), req); err != nil {
 			t.Fatal(err)
 		}
-		if got := m.asked; got.temperature != 0.7 || got.topP != 1 || got.topK != 1<<31-1 || got.seed < 0 || got.seed > 1<<31-1 {
+		got := m.asked
+		if got.temperature != 0.7 || got.topP != 1 || got.topK != 1<<31-1 || got.seed < 0 || got.seed > 1<<31-1 {
 			t.Fatalf("asked for %+v", got)
 		}
 		seeds[m.asked.seed] = true

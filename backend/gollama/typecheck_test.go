@@ -43,10 +43,24 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestCommandTypes is TestTypes of the command, whose engine's file has the tag, too.
-func TestCommandTypes(t *testing.T) {
+// TestProgramTypes is TestTypes of the program that the documentation shows.
+func TestProgramTypes(t *testing.T) {
+	const document = "../../docs/gollama.md"
+	data, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "\n```go\n")
+	program, _, whole := strings.Cut(rest, "\n```\n")
+	if !whole {
+		t.Fatalf("%s shows no program", document)
+	}
 	c := newChecker(t)
-	if err := c.check("main", c.parse(t, "../../cmd/assay", nil)); err != nil {
+	f, err := parser.ParseFile(c.fset, document, program, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.check("main", []*ast.File{f}); err != nil {
 		t.Error(err)
 	}
 }
@@ -127,11 +141,14 @@ func (c *checker) Import(path string) (*types.Package, error) {
 
 // exported returns a function that opens the export data of what the checked packages import, but for the binding.
 func exported() (func(path string) (io.ReadCloser, error), error) {
-	imports, err := goList("-e", "-tags", "gollama", "-f", `{{join .Imports "\n"}}`, ".", "../../cmd/assay")
+	imports, err := goList("-e", "-tags", "gollama", "-f", `{{join .Imports "\n"}}`, ".")
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "os", "strings", "sync"} // the binding's own
+	args := []string{"-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}",
+		"os", "strings", "sync", // the binding's own
+		".", "log", "github.com/assay-eval/assay/backend/sched", // the documentation's program's
+	}
 	for _, path := range strings.Fields(imports) {
 		if path != bindingPath {
 			args = append(args, path)

@@ -4,8 +4,8 @@ package gollama
 
 import "errors"
 
-// load says what is missing from this binary.
+// load says what is missing from this program.
 func load(setup) (binding, error) {
-	return nil, errors.New("this assay was built without go-llama.cpp: use --backend llama, which needs no build, " +
-		"or build it with the tag gollama as docs/gollama.md says")
+	return nil, errors.New("this program was built without go-llama.cpp: use package backend/llama, which needs " +
+		"no C++, or build with the tag gollama as docs/gollama.md says")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func TestImports(t *testing.T) {
 		"backend/backendtest": {"backend", "tokenize"},
 		"backend/sched":       {"backend", "tokenize", "models"},
 		"backend/cache":       {"backend", "tokenize", "models"},
-		"backend/gollama":     {"backend", "tokenize", "models"},
+		"backend/gollama":     {"backend", "tokenize", "models"}, // a module of its own
 		"backend/llama":       {"backend", "tokenize", "models"},
 		"backend/ollama":      {"backend", "tokenize", "models"},
 		"metrics":             {"backend", "metrics/prompts", "tokenize"},
@@ -45,13 +46,9 @@ func TestImports(t *testing.T) {
 		"internal/report":     {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats"},
 		"cmd/assay":           nil, // anything
 	}
-	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	lines := append(imports(t, ".", module+"..."), imports(t, "../../backend/gollama", "./...")...)
 	seen := 0
-	for line := range strings.Lines(string(out)) {
-		words := strings.Fields(line)
+	for _, words := range lines {
 		pkg := strings.TrimPrefix(words[0], module)
 		allowed, known := may[pkg]
 		if !known {
@@ -69,5 +66,34 @@ func TestImports(t *testing.T) {
 	}
 	if seen != len(may) {
 		t.Errorf("go list found %d packages, the table has %d", seen, len(may))
+	}
+}
+
+// imports lists packages of the module that a folder is in: the path of each, then those of what it imports.
+func imports(t *testing.T, dir, packages string) [][]string {
+	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, packages)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list in %s: %v", dir, err)
+	}
+	var list [][]string
+	for line := range strings.Lines(string(out)) {
+		list = append(list, strings.Fields(line))
+	}
+	return list
+}
+
+// TestDeadDependency keeps what only backend/gollama needs out of Assay's build list, and so out of that of every
+// program that imports Assay.
+func TestDeadDependency(t *testing.T) {
+	for _, name := range []string{"../../go.mod", "../../go.sum"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(data), "go-llama.cpp") {
+			t.Errorf("%s names go-llama.cpp, which only the module backend/gollama may need", name)
+		}
 	}
 }

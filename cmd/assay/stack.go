@@ -29,7 +29,7 @@ type stackOptions struct {
 }
 
 func (o *stackOptions) add(f *pflag.FlagSet) {
-	f.StringVarP(&o.backend, "backend", "b", "llama", "the `ENGINE` that runs the models: llama (in this process), ollama or gollama (a build of its own)")
+	f.StringVarP(&o.backend, "backend", "b", "llama", "the `ENGINE` that runs the models: llama (in this process) or ollama")
 	o.addModel(f, backend.Judge)
 	o.addModel(f, backend.Embedder)
 	f.StringVar(&o.address, "address", "", "the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
@@ -135,9 +135,9 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 		engine, err = openOllama(ctx, s, o, want)
 		options.Ahead = 1 // waits in the server, so that no slot is ever idle
 	case "gollama":
-		engine, err = openGollama(ctx, s, o, want)
+		err = usagef("gollama is a Go module of its own, for programs: see docs/gollama.md")
 	default:
-		err = usagef("unknown backend %q: llama, ollama or gollama", o.backend)
+		err = usagef("unknown backend %q: llama or ollama", o.backend)
 	}
 	if err != nil {
 		return nil, err

@@ -7,9 +7,9 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/assay-eval/assay/metrics/all"
+	"golang.org/x/sync/errgroup"
 )
 
 // Options say how [Train] goes about it. The zero Options are good ones.
@@ -87,20 +87,17 @@ func Train(ctx context.Context, t *Table, o Options) (*Outcome, error) {
 
 // inParallel does n things on as many goroutines as there are processors, and stops beginning any when ctx ends.
 func inParallel(ctx context.Context, n int, do func(i int)) error {
-	var wait sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
-		free <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-free }()
-			do(i)
+		g.Go(func() error {
+			if ctx.Err() == nil {
+				do(i)
+			}
+			return ctx.Err()
 		})
 	}
-	wait.Wait()
-	return ctx.Err()
+	return g.Wait()
 }
 
 // telling leaves out the features that say the same of all rows, or that nearly no row has.

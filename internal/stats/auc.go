@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // DeLong is the interval from the variance of the area under the ROC curve (DeLong, DeLong and Clarke-Pearson 1988,
@@ -101,7 +103,7 @@ func placements(scores []float64, labels []bool) (variance float64, least int) {
 }
 
 func onLogit(v, deviation, level float64) *Interval {
-	half := normalQuantile((1+level)/2) * deviation / (v * (1 - v))
+	half := distuv.UnitNormal.Quantile((1+level)/2) * deviation / (v * (1 - v))
 	z := logit(v)
 	return &Interval{Lo: logistic(z - half), Hi: logistic(z + half), Level: level, Method: DeLong}
 }

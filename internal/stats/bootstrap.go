@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // An Estimate is a statistic of rows with how sure one can be of it.
@@ -36,8 +38,8 @@ type bootstrap struct {
 // ends are the ends of the BCa interval.
 func (b *bootstrap) ends(level float64) (lo, hi float64) {
 	end := func(p float64) float64 {
-		w := b.bias + normalQuantile(p)
-		return quantile(b.values, normalCDF(b.bias+w/(1-b.acceleration*w)))
+		w := b.bias + distuv.UnitNormal.Quantile(p)
+		return quantile(b.values, distuv.UnitNormal.CDF(b.bias+w/(1-b.acceleration*w)))
 	}
 	tail := (1 - level) / 2
 	return end(tail), end(1 - tail)
@@ -47,8 +49,8 @@ func (b *bootstrap) ends(level float64) (lo, hi float64) {
 // ends at v (Efron and Tibshirani 1998, "The problem of regions", Annals of Statistics 26). It and the
 // interval never contradict each other. It is never less than what so many resamples can tell.
 func (b *bootstrap) p(v float64) float64 {
-	w := normalQuantile(shareBelow(b.values, v, 1e-12)) - b.bias
-	one := normalCDF(w/(1+b.acceleration*w) - b.bias)
+	w := distuv.UnitNormal.Quantile(shareBelow(b.values, v, 1e-12)) - b.bias
+	one := distuv.UnitNormal.CDF(w/(1+b.acceleration*w) - b.bias)
 	return max(min(2*min(one, 1-one), 1), 1/float64(len(b.values)))
 }
 
@@ -82,7 +84,7 @@ func distribution(n int, s statistic, value float64, o Options) (b *bootstrap, l
 	if b.values[len(b.values)-1]-b.values[0] <= 1e-12*math.Abs(value) {
 		return nil, lost, errSame
 	}
-	b.bias = normalQuantile(shareBelow(b.values, value, 1e-12))
+	b.bias = distuv.UnitNormal.Quantile(shareBelow(b.values, value, 1e-12))
 	b.acceleration = jackknife(n, units, s)
 	return b, lost, nil
 }

@@ -18,8 +18,8 @@ func RowsNeeded(difference, deviation, level, power float64) (int, error) {
 	if deviation <= 0 || math.IsInf(effect, 0) {
 		return 0, errors.New("no number of rows: the differences do not vary")
 	}
-	z := normalQuantile((1 + level) / 2)
-	quick := (z + normalQuantile(power)) / effect
+	z := distuv.UnitNormal.Quantile((1 + level) / 2)
+	quick := (z + distuv.UnitNormal.Quantile(power)) / effect
 	n := quick*quick + z*z/2 // the second term is for Student's wider tails (Guenther 1981, The American Statistician 35)
 	if n > 500 {
 		return int(math.Ceil(min(n, 1<<53))), nil

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Prediction-powered inference estimates the mean of labels that few rows have from scores that all rows have: the
@@ -137,7 +139,7 @@ func newPPIModel(labels, scores, others []float64, level float64) ppiModel {
 	for _, v := range others {
 		all.add(v)
 	}
-	m := ppiModel{scored: len(others), z: normalQuantile((1 + level) / 2)}
+	m := ppiModel{scored: len(others), z: distuv.UnitNormal.Quantile((1 + level) / 2)}
 	m.label, m.score = y.m2/float64(y.n), all.m2/float64(all.n)
 	for i := range labels {
 		m.both += (labels[i] - y.mean) * (scores[i] - f) / float64(y.n)
@@ -227,7 +229,7 @@ func (p parts) estimate(lambda float64) (value, deviation float64) {
 }
 
 func normalInterval(v, deviation, level float64) Interval {
-	half := normalQuantile((1+level)/2) * deviation
+	half := distuv.UnitNormal.Quantile((1+level)/2) * deviation
 	return Interval{Lo: v - half, Hi: v + half, Level: level, Method: Normal}
 }
 
@@ -250,5 +252,5 @@ func NormalP(v, half, level float64) float64 {
 	if half == 0 {
 		return 1
 	}
-	return 2 * normalCDF(-math.Abs(v)/half*normalQuantile((1+level)/2))
+	return 2 * distuv.UnitNormal.CDF(-math.Abs(v)/half*distuv.UnitNormal.Quantile((1+level)/2))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Fisher is the interval by Fisher's transformation of a correlation, which is nearly normal. Pearson's r has the variance
@@ -47,7 +48,7 @@ func fisher(r float64, n int, variance, level float64) *Interval {
 	if n < 4 || math.Abs(r) > 1-1e-12 {
 		return nil
 	}
-	half := normalQuantile((1+level)/2) * math.Sqrt(variance/float64(n-3))
+	half := distuv.UnitNormal.Quantile((1+level)/2) * math.Sqrt(variance/float64(n-3))
 	z := math.Atanh(r)
 	return &Interval{Lo: math.Tanh(z - half), Hi: math.Tanh(z + half), Level: level, Method: Fisher}
 }

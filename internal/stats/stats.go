@@ -22,6 +22,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Options say how a Summary is made. The zero Options are good ones.
@@ -245,7 +247,7 @@ func acceleration(m2, m3 float64) float64 { return m3 / (6 * math.Pow(m2, 1.5)) 
 func (m *Mean) abc(level, m2, a float64) *Interval {
 	deviation := math.Sqrt(m2) / float64(m.n) // of the mean
 	end := func(p float64) float64 {
-		w := a + normalQuantile(p) // the bias correction of a linear statistic equals a
+		w := a + distuv.UnitNormal.Quantile(p) // the bias correction of a linear statistic equals a
 		return m.within(m.mean + deviation*w/((1-a*w)*(1-a*w)))
 	}
 	tail := (1 - level) / 2
@@ -254,7 +256,7 @@ func (m *Mean) abc(level, m2, a float64) *Interval {
 
 func (m *Mean) bca(o Options, units []unit, a float64) *Interval {
 	means, below := m.resample(o.Seed, units)
-	b := bootstrap{values: means, bias: normalQuantile(below), acceleration: a}
+	b := bootstrap{values: means, bias: distuv.UnitNormal.Quantile(below), acceleration: a}
 	lo, hi := b.ends(o.Level)
 	return &Interval{Lo: m.within(lo), Hi: m.within(hi), Level: o.Level, Method: BCa}
 }
@@ -336,9 +338,3 @@ func quantile(sorted []float64, p float64) float64 {
 	}
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
-
-// normalCDF is the distribution function of the standard normal.
-func normalCDF(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
-
-// normalQuantile is its inverse, for p in (0, 1).
-func normalQuantile(p float64) float64 { return -math.Sqrt2 * math.Erfcinv(2*p) }

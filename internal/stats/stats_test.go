@@ -211,15 +211,6 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-func TestNormal(t *testing.T) {
-	for _, p := range []float64{1e-9, 0.0001, 0.025, 0.5, 0.8, 0.999, 1 - 1e-9} {
-		want := distuv.UnitNormal.Quantile(p)
-		if got := normalQuantile(p); !near(got, want, 1e-7) || !near(normalCDF(got), p, 1e-12) {
-			t.Errorf("quantile of %v is %v, want %v", p, got, want)
-		}
-	}
-}
-
 // A million values take no more space than a few.
 func TestConstantSpace(t *testing.T) {
 	var m Mean
