@@ -4,7 +4,7 @@
 // Everything here treats files as untrusted: headers are read within stated bounds, archives are
 // unpacked without following their paths, and nothing half-written ever takes a final name. No tensor
 // data is read except to copy or to hash it, and nothing here loads a model: engines do that, after
-// [Check] has said that llama.cpp would take the file.
+// [gguf.Check] has said that llama.cpp would take the file.
 //
 // The home folder ([Home]) holds
 //

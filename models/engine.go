@@ -13,7 +13,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/assay-eval/assay/models/gguf"
 )
+
+// EngineVersion is the llama.cpp release whose libraries are installed and used.
+const EngineVersion = gguf.LlamaVersion
 
 // An Engine is a folder of llama.cpp's shared libraries.
 type Engine struct {
@@ -110,6 +115,22 @@ func FindEngine(home string) (*Engine, error) {
 			EngineVersion, platform, filepath.Join(home, "engines"), have, libraryName(runtime.GOOS, "llama"))
 	}
 	return best, checkLibraries(best.Dir)
+}
+
+// choicePath is where the name of the engine that the user chose is kept.
+func choicePath(home string) string { return filepath.Join(home, "engines", "choice") }
+
+func chooseEngine(home, name string) error {
+	return writeFile(choicePath(home), []byte(name+"\n"))
+}
+
+// chosenEngine is the name of the engine that the user chose, "" if there is none.
+func chosenEngine(home string) string {
+	data, err := readJSON(choicePath(home))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
 }
 
 // preferredTo reports whether e, of two engines for a platform, is the one that was chosen on purpose: the

@@ -209,19 +209,3 @@ func joinSums(pins []pin) string {
 	}
 	return strings.Join(sums, "+")
 }
-
-// choicePath is where the name of the engine that the user chose is kept.
-func choicePath(home string) string { return filepath.Join(home, "engines", "choice") }
-
-func chooseEngine(home, name string) error {
-	return writeFile(choicePath(home), []byte(name+"\n"))
-}
-
-// chosenEngine is the name of the engine that the user chose, "" if there is none.
-func chosenEngine(home string) string {
-	data, err := readJSON(choicePath(home))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
-}

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // ollamaPrefix starts the name of a model in Ollama's store: "ollama:llama3.2:1b".
@@ -221,7 +223,7 @@ func (e ollamaEntry) open(name string) (*Model, error) {
 	case fi.Size() != weights.Size:
 		return m, fmt.Errorf("its weights %s have %d bytes instead of %d: run ollama pull again", m.Path, fi.Size(), weights.Size)
 	}
-	info, err := Check(m.Path)
+	info, err := gguf.Check(m.Path)
 	if err != nil {
 		return m, err
 	}

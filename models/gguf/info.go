@@ -1,4 +1,4 @@
-package models
+package gguf
 
 import (
 	"fmt"
@@ -31,62 +31,43 @@ type Info struct {
 	Splits       int      `json:"splits,omitempty"`     // files that the model is spread over
 }
 
-// Inspect reads what a model file says of itself. It refuses what is no GGUF file, or not a whole one;
-// whether llama.cpp would load it is what [Check] says.
-func Inspect(path string) (*Info, error) {
-	_, info, err := inspect(path)
-	return info, err
-}
-
-func inspect(path string) (*GGUF, *Info, error) {
-	g, err := OpenGGUF(path)
-	if err != nil {
-		return nil, nil, explain(path, err)
-	}
-	info := g.Info()
-	info.Path = path
-	return g, info, nil
-}
-
 // Info summarises the header. Path is left empty.
-func (g *GGUF) Info() *Info {
-	info := &Info{Size: g.Size, Causal: true}
-	info.Architecture, _ = g.String("general.architecture")
-	info.Name, _ = g.String("general.name")
-	info.Licence, _ = g.String("general.license")
-	info.Template, _ = g.String("tokenizer.chat_template")
-	info.Context = g.count("context_length")
-	info.Width = g.count("embedding_length")
-	info.Layers = g.count("block_count")
-	info.Window = g.count("attention.sliding_window")
-	if n, ok := g.Int("split.count"); ok {
+func (h *Header) Info() *Info {
+	info := &Info{Size: h.Size, Causal: true}
+	info.Architecture, _ = h.String("general.architecture")
+	info.Name, _ = h.String("general.name")
+	info.Licence, _ = h.String("general.license")
+	info.Template, _ = h.String("tokenizer.chat_template")
+	info.Context = h.count("context_length")
+	info.Width = h.count("embedding_length")
+	info.Layers = h.count("block_count")
+	info.Window = h.count("attention.sliding_window")
+	if n, ok := h.Int("split.count"); ok {
 		info.Splits = clampInt(n)
 	}
-	if causal, ok := g.Bool(info.Architecture + ".attention.causal"); ok {
+	if causal, ok := h.Bool(info.Architecture + ".attention.causal"); ok {
 		info.Causal = causal
 	}
-	if n, ok := g.Int(info.Architecture + ".pooling_type"); ok && n < int64(len(poolings)) {
+	if n, ok := h.Int(info.Architecture + ".pooling_type"); ok && n < int64(len(poolings)) {
 		info.Pooling = poolings[n]
 	}
-	if tokens, ok := g.Strings("tokenizer.ggml.tokens"); ok {
+	if tokens, ok := h.Strings("tokenizer.ggml.tokens"); ok {
 		info.Vocabulary = len(tokens)
 	} else {
-		info.Vocabulary = g.count("vocab_size")
+		info.Vocabulary = h.count("vocab_size")
 	}
-	info.Labels, _ = g.Strings(info.Architecture + ".classifier.output_labels")
-	info.Head = g.head()
-	g.countParameters(info)
-	g.countHeads(info)
+	info.Labels, _ = h.Strings(info.Architecture + ".classifier.output_labels")
+	info.Head = h.head()
+	h.countParameters(info)
+	h.countHeads(info)
 	return info
 }
 
-var poolings = [...]string{"none", "mean", "cls", "last", "rank"}
-
 // head returns how many numbers the classification head gives: the rows of its last matrix.
-func (g *GGUF) head() int {
+func (h *Header) head() int {
 	rows := map[string]int{}
-	for i := range g.Tensors {
-		if t := &g.Tensors[i]; len(t.Shape) > 0 && len(t.Shape) <= 2 {
+	for i := range h.Tensors {
+		if t := &h.Tensors[i]; len(t.Shape) > 0 && len(t.Shape) <= 2 {
 			n, _ := elements(t.Shape[1:]) // a single row may be stored as a vector
 			rows[t.Name] = clampInt(n)
 		}
@@ -97,27 +78,12 @@ func (g *GGUF) head() int {
 	return rows["cls.weight"]
 }
 
-// count returns the field of the model's own architecture with this name, 0 if it is not there.
-func (g *GGUF) count(name string) int {
-	arch, _ := g.String("general.architecture")
-	n, _ := g.Int(arch + "." + name)
-	return clampInt(n)
-}
-
-// clampInt makes an int of a count; none that makes sense is larger than an int32.
-func clampInt(n int64) int {
-	if n < 0 || n > 1<<31-1 {
-		return 0
-	}
-	return int(n)
-}
-
-func (g *GGUF) countParameters(info *Info) {
+func (h *Header) countParameters(info *Info) {
 	byType := map[TensorType]int64{}
-	for i := range g.Tensors {
-		n := g.Tensors[i].Elements()
+	for i := range h.Tensors {
+		n := h.Tensors[i].Elements()
 		info.Parameters += n
-		byType[g.Tensors[i].Type] += n
+		byType[h.Tensors[i].Type] += n
 	}
 	most := int64(0)
 	for t, n := range byType {
@@ -129,9 +95,9 @@ func (g *GGUF) countParameters(info *Info) {
 
 // countHeads fills in the heads and the size of the cache. The count of heads is one number, or one
 // for each layer; a layer without attention has none.
-func (g *GGUF) countHeads(info *Info) {
-	heads := g.perLayer("attention.head_count", info.Layers)
-	kv := g.perLayer("attention.head_count_kv", info.Layers)
+func (h *Header) countHeads(info *Info) {
+	heads := h.perLayer("attention.head_count", info.Layers)
+	kv := h.perLayer("attention.head_count_kv", info.Layers)
 	if kv == nil {
 		kv = heads // no grouping: as many as there are heads
 	}
@@ -143,38 +109,15 @@ func (g *GGUF) countHeads(info *Info) {
 		return // no attention, or none that is cached
 	}
 	key, value := info.Width/info.Heads, info.Width/info.Heads
-	if n := g.count("attention.key_length"); n > 0 {
+	if n := h.count("attention.key_length"); n > 0 {
 		key = n
 	}
-	if n := g.count("attention.value_length"); n > 0 {
+	if n := h.count("attention.value_length"); n > 0 {
 		value = n
 	}
 	for _, n := range kv {
 		info.KVBytes += 2 * int64(n) * int64(key+value)
 	}
-}
-
-// perLayer returns a field that holds one number for all layers or one for each; nil if it is neither.
-func (g *GGUF) perLayer(name string, layers int) []int {
-	if layers <= 0 || layers > 1<<16 {
-		return nil
-	}
-	out := make([]int, layers)
-	arch, _ := g.String("general.architecture")
-	if n, ok := g.Int(arch + "." + name); ok {
-		for i := range out {
-			out[i] = clampInt(n)
-		}
-		return out
-	}
-	list, ok := g.Ints(arch + "." + name)
-	if !ok || len(list) < layers {
-		return nil
-	}
-	for i := range out {
-		out[i] = clampInt(list[i])
-	}
-	return out
 }
 
 // Summary is one line for people: "llama 1.1B Q4_0, context 2048, 32000 tokens".
