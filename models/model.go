@@ -38,10 +38,10 @@ type Record struct {
 type Speed struct {
 	Weights   string  `json:"weights"`                  // their type: "Q4_0"
 	Size      int64   `json:"size"`                     // bytes
-	Sequences int     `json:"sequences"`                // that were written at once
-	Prompt    float64 `json:"prompt_tokens_per_second"` // read
-	Reply     float64 `json:"reply_tokens_per_second"`  // written, in all sequences together
-	Calls     float64 `json:"calls_per_minute"`         // of an evaluation, which reads more than it writes
+	Sequences int     `json:"sequences"`                // decoded in parallel
+	Prompt    float64 `json:"prompt_tokens_per_second"` // prefill
+	Reply     float64 `json:"reply_tokens_per_second"`  // decode, all sequences together
+	Calls     float64 `json:"calls_per_minute"`         // of an evaluation: more prompt tokens than completion tokens
 }
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

@@ -29,7 +29,8 @@ func Verify(home, name string) error {
 	}
 	switch {
 	case digest != m.Record.Digest && m.Store == "ollama":
-		return fmt.Errorf("model %s is damaged: its digest is %s and should be %s; run ollama pull again", name, digest, m.Record.Digest)
+		return fmt.Errorf("model %s is damaged: its digest is %s and should be %s; run ollama pull again",
+			name, digest, m.Record.Digest)
 	case digest != m.Record.Digest:
 		return fmt.Errorf("model %s has changed since it was imported: its digest is %s and was %s; import it again",
 			name, digest, m.Record.Digest)

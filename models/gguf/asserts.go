@@ -14,7 +14,8 @@ const (
 	maxExperts = 1024
 )
 
-var errDamaged = errors.New("the file is damaged or was written by a faulty converter; fetch it again, or from elsewhere")
+var errDamaged = errors.New("the file is damaged or was written by a faulty converter; " +
+	"fetch it again, or from elsewhere")
 
 // checkAsserted reports a header that would fail one of llama.cpp's assertions.
 func (h *Header) checkAsserted() error {
@@ -33,7 +34,7 @@ func (h *Header) checkAsserted() error {
 	case layers < 1 || layers > maxLayers:
 		what = fmt.Sprintf("it claims %d layers", layers)
 	case h.count("nextn_predict_layers") > layers:
-		what = "it claims more layers of prediction than it has layers"
+		what = "it claims more multi-token prediction layers than it has layers"
 	case experts > maxExperts, used > experts, experts > 0 && used == 0, groups > 0 && groups >= experts:
 		what = fmt.Sprintf("it claims to use %d of %d experts in %d groups", used, experts, groups)
 	case groups > 1 && (experts%groups != 0 || groupsUsed < 1 || groupsUsed >= groups):
@@ -46,7 +47,7 @@ func (h *Header) checkAsserted() error {
 		return fmt.Errorf("its pooling is number %d, where llama.cpp would stop: %w", n, errDamaged)
 	}
 	if s, ok := h.String(arch + ".rope.scaling.type"); ok && !slices.Contains(ropeScalings, s) {
-		return fmt.Errorf("its rope scaling is %.40q, where llama.cpp %s knows %v: choose another model",
+		return fmt.Errorf("its RoPE scaling is %.40q, where llama.cpp %s knows %v: choose another model",
 			s, LlamaVersion, ropeScalings)
 	}
 	return h.checkVocabulary()
@@ -60,7 +61,8 @@ func (h *Header) checkVocabulary() error {
 	case kind == "" || kind == "none" || kind == "no_vocab":
 		return errors.New("the file has no tokenizer, so it cannot read text: fetch the model from elsewhere")
 	case !slices.Contains(tokenizers, kind):
-		return fmt.Errorf("its tokenizer is %.40q, where llama.cpp %s knows %v: choose another model", kind, LlamaVersion, tokenizers)
+		return fmt.Errorf("its tokenizer is %.40q, where llama.cpp %s knows %v: choose another model",
+			kind, LlamaVersion, tokenizers)
 	case !ok || len(tokens) == 0:
 		return fmt.Errorf("its vocabulary is not a list of tokens: %w", errDamaged)
 	}
@@ -70,7 +72,8 @@ func (h *Header) checkVocabulary() error {
 			token = fmt.Sprintf("[EMPTY_%d]", i) // as llama.cpp calls it
 		}
 		if seen[token] {
-			return fmt.Errorf("token %d of its vocabulary, %.40q, is there twice, where llama.cpp would stop: %w", i, token, errDamaged)
+			return fmt.Errorf("token %d of its vocabulary, %.40q, is there twice, where llama.cpp would stop: %w",
+				i, token, errDamaged)
 		}
 		seen[token] = true
 	}
@@ -116,7 +119,8 @@ func (h *Header) checkSpecialTokens(kind string, tokens int) error {
 			s.id = int(id)
 		}
 		if s.added && (s.id < 0 || s.id >= tokens) {
-			return fmt.Errorf("its vocabulary of %d tokens has no %s token, where llama.cpp would stop: %w", tokens, s.name, errDamaged)
+			return fmt.Errorf("its vocabulary of %d tokens has no %s token, where llama.cpp would stop: %w",
+				tokens, s.name, errDamaged)
 		}
 	}
 	return nil

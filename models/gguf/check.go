@@ -26,7 +26,7 @@ func (h *Header) checkLoadable(path string, info *Info) error {
 	case info.Architecture == "":
 		return errors.New("the header names no architecture: this is no model; fetch its model file instead")
 	case info.Architecture == "clip":
-		return errors.New("this is the image part of a model: name the language model's own file")
+		return errors.New("this is the vision encoder (mmproj) of a model: name the language model's own file")
 	case !slices.Contains(architectures, info.Architecture):
 		return fmt.Errorf("architecture %q is not one that llama.cpp %s knows (it knows %s): "+
 			"choose another model, or install engine libraries that know it",

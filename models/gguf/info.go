@@ -15,19 +15,19 @@ type Info struct {
 	Licence      string   `json:"licence,omitempty"`
 	Parameters   int64    `json:"parameters"`
 	Quantisation string   `json:"quantisation"`         // the tensor type that holds most parameters: "Q4_0"
-	Context      int      `json:"context,omitempty"`    // tokens it was trained to attend to
-	Width        int      `json:"width,omitempty"`      // length of a token's, or a text's, vector
+	Context      int      `json:"context,omitempty"`    // the context length that it was trained for, in tokens
+	Width        int      `json:"width,omitempty"`      // the embedding length: of a token's vector, or a text's
 	Layers       int      `json:"layers,omitempty"`     // transformer blocks
-	Heads        int      `json:"heads,omitempty"`      // attention heads a layer; the most, where layers differ
-	KVHeads      int      `json:"kv_heads,omitempty"`   // heads of keys and values a layer; the most, where layers differ
+	Heads        int      `json:"heads,omitempty"`      // attention heads of a layer; the most, where layers differ
+	KVHeads      int      `json:"kv_heads,omitempty"`   // key-value heads of a layer; the most, where layers differ
 	Vocabulary   int      `json:"vocabulary,omitempty"` // tokens
 	Window       int      `json:"window,omitempty"`     // of sliding-window attention, in tokens
-	Pooling      string   `json:"pooling,omitempty"`    // "none", "mean", "cls", "last" or "rank"; "" for a model that does not pool
-	Head         int      `json:"head,omitempty"`       // numbers that its classification head gives; 0: it has none
-	Labels       []string `json:"labels,omitempty"`     // what they stand for, where the header says
-	Causal       bool     `json:"causal"`               // tokens see only those before them: the model can write
+	Pooling      string   `json:"pooling,omitempty"`    // "none", "mean", "cls", "last" or "rank"; "": it does not pool
+	Head         int      `json:"head,omitempty"`       // outputs of its classification head; 0: it has none
+	Labels       []string `json:"labels,omitempty"`     // of these outputs, where the header names them
+	Causal       bool     `json:"causal"`               // its attention is causal: the model can generate
 	Template     string   `json:"template,omitempty"`   // its chat template (Jinja), whole
-	KVBytes      int64    `json:"kv_bytes_per_token"`   // of cache a token takes at 16 bits, in all layers; at most
+	KVBytes      int64    `json:"kv_bytes_per_token"`   // of KV cache for each token at 16 bits, all layers; at most
 	Splits       int      `json:"splits,omitempty"`     // files that the model is spread over
 }
 
@@ -63,7 +63,7 @@ func (h *Header) Info() *Info {
 	return info
 }
 
-// head returns how many numbers the classification head gives: the rows of its last matrix.
+// head returns how many outputs the classification head has: the rows of its last matrix.
 func (h *Header) head() int {
 	rows := map[string]int{}
 	for i := range h.Tensors {
@@ -93,7 +93,7 @@ func (h *Header) countParameters(info *Info) {
 	}
 }
 
-// countHeads fills in the heads and the size of the cache. The count of heads is one number, or one
+// countHeads fills in the heads and the size of the KV cache. The count of heads is one number, or one
 // for each layer; a layer without attention has none.
 func (h *Header) countHeads(info *Info) {
 	heads := h.perLayer("attention.head_count", info.Layers)

@@ -6,12 +6,12 @@ import "strings"
 // tensor types, and the rules of [Check].
 const LlamaVersion = "v0.4.0"
 
+// The tokenizers, kinds of RoPE scaling and kinds of pooling that it knows.
 var (
 	tokenizers   = []string{"llama", "bert", "gpt2", "hybriddna", "whitespace", "t5", "rwkv", "plamo2", "gemma4"}
 	ropeScalings = []string{"none", "linear", "yarn", "longrope"}
+	poolings     = []string{"none", "mean", "cls", "last", "rank"} // by number
 )
-
-var poolings = [...]string{"none", "mean", "cls", "last", "rank"}
 
 // architectures are those that llama.cpp v0.4.0 knows (its src/llama-arch.cpp).
 var architectures = []string{
