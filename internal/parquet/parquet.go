@@ -49,7 +49,7 @@ type Field struct {
 // A File is an open Parquet file.
 type File struct {
 	file   *pq.File
-	size   int64
+	checks bounds.File
 	maxRow int
 	layout
 }
@@ -62,7 +62,7 @@ func Is(start []byte) bool {
 
 // Open reads the footer of a file. A row of more than maxRow bytes, as JSON, is an error of its own.
 func Open(r io.ReaderAt, size int64, maxRow int) (*File, error) {
-	f := &File{size: size, maxRow: maxRow}
+	f := &File{maxRow: maxRow}
 	err := guard(func() error {
 		if err := bounds.CheckFooter(r, size); err != nil {
 			return err
@@ -72,8 +72,11 @@ func Open(r io.ReaderAt, size int64, maxRow int) (*File, error) {
 		if err != nil {
 			return err
 		}
-		f.layout, err = layOut(f.file.Root())
-		return err
+		if f.layout, err = layOut(f.file.Root()); err != nil {
+			return err
+		}
+		f.checks = bounds.File{Reader: r, Size: size, Meta: f.file.Metadata(), Columns: f.bounds()}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -129,7 +132,7 @@ func damaged(err error) error {
 
 // enter checks a row group and opens its columns.
 func (f *File) enter(index int, group pq.RowGroup) error {
-	if err := bounds.CheckGroup(f.file, f.size, f.file.Metadata(), index, f.bounds()); err != nil {
+	if err := f.checks.CheckGroup(index); err != nil {
 		return err
 	}
 	chunks := group.ColumnChunks()

@@ -1,5 +1,5 @@
 // Package bounds checks a Parquet file for what would make github.com/parquet-go/parquet-go take more memory than the
-// file can be worth.
+// file can be worth, before the library reads it. Package parquet calls it: the footer first, then each row group.
 //
 // The checks are there because nobody can recover from running out of memory or stack, and the library (v0.32.0)
 // can be brought to both by a file of a few bytes. TestHostile of package parquet has the files; without the checks
@@ -13,5 +13,6 @@
 //
 // A declared size cannot stand in for these checks, since the library does not hold a page to it. So a page
 // is unpacked twice, which takes about a tenth of the time of reading. The codecs are those that the library itself
-// imports. What the library does check, such as sizes below 0 or pages without their values, is left to it.
+// imports. What it checks itself, such as sizes below 0, groups with more members than the schema has and pages with
+// fewer values than they say, is left to it, or checked here only as far as the checks themselves need it.
 package bounds

@@ -14,20 +14,28 @@ import (
 // maxGroup bounds what the largest pages of all columns of a row group take together, about, in bytes.
 const maxGroup = 2 << 30
 
-// CheckGroup checks the pages of a row group, the one at index. The footer has passed [CheckFooter].
-func CheckGroup(file io.ReaderAt, size int64, meta *format.FileMetaData, index int, columns []*Column) error {
-	group := &meta.RowGroups[index]
+// A File is a file whose footer has passed [CheckFooter].
+type File struct {
+	Reader  io.ReaderAt
+	Size    int64
+	Meta    *format.FileMetaData
+	Columns []*Column // in the order of the file
+}
+
+// CheckGroup checks the pages of a row group, the one at index.
+func (f *File) CheckGroup(index int) error {
+	group := &f.Meta.RowGroups[index]
 	if group.NumRows < 0 {
 		return fmt.Errorf("damaged: row group %d has %d rows", index+1, group.NumRows)
 	}
-	if len(columns) == 0 && group.NumRows > 0 {
+	if len(f.Columns) == 0 && group.NumRows > 0 {
 		return errors.New("damaged: it has rows, and no columns")
 	}
 	var cost int64
-	for i, column := range columns {
+	for i, column := range f.Columns {
 		// The library unpacks all row groups as it does the first.
-		first := &meta.RowGroups[0].Columns[i].MetaData
-		c := &checker{file: file, size: size, column: column, chunk: &group.Columns[i], codec: first.Codec}
+		first := &f.Meta.RowGroups[0].Columns[i].MetaData
+		c := &checker{file: f.Reader, size: f.Size, column: column, chunk: &group.Columns[i], codec: first.Codec}
 		if err := c.check(); err != nil {
 			return fmt.Errorf("row group %d, column %q: %w", index+1, column.Name, err)
 		}
