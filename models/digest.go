@@ -8,9 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // Digest returns the SHA-256 of a model's weights as "sha256:" and 64 hex digits. A file that was hashed
@@ -21,33 +22,19 @@ func Digest(path string) (string, error) {
 	if err != nil {
 		home = "" // nothing is kept, and every call reads the file
 	}
-	stem, count := splitName(path)
-	if count < 2 {
+	files := gguf.SplitFiles(path)
+	if len(files) == 1 {
 		return fileDigest(home, path)
 	}
 	h := sha256.New()
-	for i := 1; i <= count; i++ {
-		d, err := fileDigest(home, fmt.Sprintf("%s-%05d-of-%05d.gguf", stem, i, count))
+	for _, file := range files {
+		d, err := fileDigest(home, file)
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintln(h, d)
 	}
 	return sum256(h.Sum(nil)), nil
-}
-
-// splitName takes apart NAME-00001-of-00003.gguf: "NAME" and 3. Any other name counts 1.
-func splitName(path string) (stem string, count int) {
-	const pattern = "-00001-of-00002.gguf"
-	if len(path) <= len(pattern) {
-		return path, 1
-	}
-	stem, suffix := path[:len(path)-len(pattern)], path[len(path)-len(pattern):]
-	n, err := strconv.Atoi(suffix[10:15])
-	if err != nil || !strings.HasPrefix(suffix, "-00001-of-") || !strings.HasSuffix(suffix, ".gguf") {
-		return path, 1
-	}
-	return stem, n
 }
 
 // A digestMemo is what one file hashed to.

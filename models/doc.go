@@ -4,7 +4,19 @@
 // Everything here treats files as untrusted: headers are read within stated bounds, archives are
 // unpacked without following their paths, and nothing half-written ever takes a final name. No tensor
 // data is read except to copy or to hash it, and nothing here loads a model: engines do that, after
-// [Check] has said that llama.cpp would take the file.
+// [gguf.Check] has said that llama.cpp would take the file.
+//
+//	home, err := models.Home()
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	m, err := models.Find(home, "tinyllama-q4_0") // or a path, or "ollama:llama3.2:1b"
+//	if err != nil {
+//		log.Fatal(err) // it lists the models that there are
+//	}
+//	info, err := gguf.Check(m.Path)
+//
+// What is in a model file is package gguf's.
 //
 // The home folder ([Home]) holds
 //

@@ -13,7 +13,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/assay-eval/assay/models/gguf"
 )
+
+// EngineVersion is the llama.cpp release whose libraries are installed and used.
+const EngineVersion = gguf.LlamaVersion
 
 // An Engine is a folder of llama.cpp's shared libraries.
 type Engine struct {
@@ -21,7 +26,7 @@ type Engine struct {
 	Version   string    `json:"version"`          // llama.cpp's: "v0.4.0"; "" where the folder does not say
 	Platform  string    `json:"platform"`         // as in the name of its package: "linux-x64", "win-x64-cuda"
 	Source    string    `json:"source,omitempty"` // the package it came in: "@node-llama-cpp/linux-x64@3.21.1"
-	SHA512    string    `json:"sha512,omitempty"` // of the package's archive, in hex, or of both with a + between; "" for one installed from a folder
+	SHA512    string    `json:"sha512,omitempty"` // of the archive, in hex; of two with a + between; "" of a folder
 	Installed time.Time `json:"installed"`
 
 	Dir string `json:"-"` // where the libraries are
@@ -105,11 +110,27 @@ func FindEngine(home string) (*Engine, error) {
 		if others != nil {
 			have = " (there is " + strings.Join(others, ", ") + ", which does not fit)"
 		}
-		return nil, fmt.Errorf("no llama.cpp %s libraries for %s in %s%s: run scripts/setup.sh, or fetch a package of them with: "+
-			"assay models engine --gpu none|cuda|vulkan, or set ASSAY_LLAMA_LIB to a folder that holds %s",
+		return nil, fmt.Errorf("no llama.cpp %s libraries for %s in %s%s: run scripts/setup.sh, or fetch a package of "+
+			"them with: assay models engine --gpu none|cuda|vulkan, or set ASSAY_LLAMA_LIB to a folder that holds %s",
 			EngineVersion, platform, filepath.Join(home, "engines"), have, libraryName(runtime.GOOS, "llama"))
 	}
 	return best, checkLibraries(best.Dir)
+}
+
+// choicePath is where the name of the engine that the user chose is kept.
+func choicePath(home string) string { return filepath.Join(home, "engines", "choice") }
+
+func chooseEngine(home, name string) error {
+	return writeFile(choicePath(home), []byte(name+"\n"))
+}
+
+// chosenEngine is the name of the engine that the user chose, "" if there is none.
+func chosenEngine(home string) string {
+	data, err := readJSON(choicePath(home))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
 }
 
 // preferredTo reports whether e, of two engines for a platform, is the one that was chosen on purpose: the

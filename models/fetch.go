@@ -42,8 +42,8 @@ func enginePins() (platforms []string, pins map[string][]pin) {
 	return platforms, pins
 }
 
-// GPUKinds lists what [FetchEngine] can install for this machine: "none" for the processor alone, then
-// the interfaces to graphics cards: "cuda", "cuda12", "vulkan", "metal".
+// GPUKinds lists what [FetchEngine] can install for this machine: "none" for the CPU alone, then
+// the GPU interfaces: "cuda", "cuda12", "vulkan", "metal".
 func GPUKinds() []string { return gpuKinds(platformName(runtime.GOOS, runtime.GOARCH)) }
 
 func gpuKinds(machine string) []string {
@@ -59,10 +59,10 @@ func gpuKinds(machine string) []string {
 	return kinds
 }
 
-// FetchEngine installs the llama.cpp libraries for this machine and a kind of graphics card (see
-// [GPUKinds]), if they are not installed, and has [FindEngine] choose them from now on. It asks npm for the archives
-// that are not in the home folder's downloads already, and takes only those whose digests are known. What was fetched
-// stays there, so that a call that was interrupted goes on with the next archive. It tells log what takes long.
+// FetchEngine installs the llama.cpp libraries for this machine and a kind of GPU (see [GPUKinds]), if they are not
+// installed, and has [FindEngine] choose them from now on. It asks npm for the archives that are not in the home
+// folder's downloads already, and takes only those whose digests are known. What was fetched stays there, so that a
+// call that was interrupted goes on with the next archive. It tells log what takes long.
 func FetchEngine(ctx context.Context, home, gpu string, log func(format string, args ...any)) (*Engine, error) {
 	machine := platformName(runtime.GOOS, runtime.GOARCH)
 	platform := machine
@@ -208,20 +208,4 @@ func joinSums(pins []pin) string {
 		sums = append(sums, p.sum)
 	}
 	return strings.Join(sums, "+")
-}
-
-// choicePath is where the name of the engine that the user chose is kept.
-func choicePath(home string) string { return filepath.Join(home, "engines", "choice") }
-
-func chooseEngine(home, name string) error {
-	return writeFile(choicePath(home), []byte(name+"\n"))
-}
-
-// chosenEngine is the name of the engine that the user chose, "" if there is none.
-func chosenEngine(home string) string {
-	data, err := readJSON(choicePath(home))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
 }

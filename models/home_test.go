@@ -4,14 +4,95 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/assay-eval/assay/models/gguf"
 )
+
+func writeFileForTest(t *testing.T, path string, data []byte) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tinyModel is the smallest file that gguf.Check passes for a language model, with more fields.
+func tinyModel(t *testing.T, more ...gguf.Field) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	err := gguf.Write(&b, append([]gguf.Field{
+		{Key: "general.architecture", Value: "llama"}, {Key: "llama.block_count", Value: uint32(1)},
+		{Key: "tokenizer.ggml.model", Value: "gpt2"}, {Key: "tokenizer.ggml.tokens", Value: []string{"a", "b"}},
+	}, more...), []gguf.TensorSource{zeroTensor("token_embd.weight", 64, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func zeroTensor(name string, shape ...int64) gguf.TensorSource {
+	n := int64(4)
+	for _, d := range shape {
+		n *= d
+	}
+	return gguf.TensorSource{Name: name, Type: gguf.F32, Shape: shape, Write: func(w io.Writer) error {
+		_, err := w.Write(make([]byte, n))
+		return err
+	}}
+}
+
+// writeBertFolder writes a BERT model of one layer as safetensors. Its weights are zero.
+func writeBertFolder(t *testing.T, dir string) {
+	t.Helper()
+	const width, vocabulary = 4, 4
+	header, end := map[string]any{}, 0
+	tensor := func(name string, shape ...int) {
+		n := 4
+		for _, d := range shape {
+			n *= d
+		}
+		header[name] = map[string]any{"dtype": "F32", "shape": shape, "data_offsets": [2]int{end, end + n}}
+		end += n
+	}
+	tensor("embeddings.word_embeddings.weight", vocabulary, width)
+	tensor("embeddings.token_type_embeddings.weight", 2, width)
+	tensor("embeddings.position_embeddings.weight", 8, width)
+	for _, matrix := range []string{"attention.self.query", "attention.self.key", "attention.self.value",
+		"attention.output.dense", "intermediate.dense", "output.dense"} {
+		tensor("encoder.layer.0."+matrix+".weight", width, width)
+		tensor("encoder.layer.0."+matrix+".bias", width)
+	}
+	for _, norm := range []string{"embeddings", "encoder.layer.0.attention.output", "encoder.layer.0.output"} {
+		tensor(norm+".LayerNorm.weight", width)
+		tensor(norm+".LayerNorm.bias", width)
+	}
+	write := func(name, text string) { writeFileForTest(t, filepath.Join(dir, name), []byte(text)) }
+	write("config.json", `{"model_type":"bert","hidden_act":"gelu","hidden_size":4,"intermediate_size":4,`+
+		`"num_hidden_layers":1,"num_attention_heads":2,"max_position_embeddings":8,"type_vocab_size":2,`+
+		`"layer_norm_eps":1e-12,"vocab_size":4}`)
+	write("tokenizer.json", `{"model":{"type":"WordPiece","continuing_subword_prefix":"##",`+
+		`"vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3}},`+
+		`"normalizer":{"type":"BertNormalizer"},"pre_tokenizer":{"type":"BertPreTokenizer"}}`)
+	head, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := binary.LittleEndian.AppendUint64(nil, uint64(len(head)))
+	write("model.safetensors", string(append(append(file, head...), make([]byte, end)...)))
+}
 
 // testHome is an empty home folder, which is also what Home returns.
 func testHome(t *testing.T) string {
@@ -54,7 +135,7 @@ func wantError(t *testing.T, err error, want string) {
 
 func TestImport(t *testing.T) {
 	home, dir, ctx := testHome(t), t.TempDir(), t.Context()
-	data := encode(t, append(sampleFields(), Field{"general.license", "mit"}), sampleTensors())
+	data := tinyModel(t, gguf.Field{Key: "general.license", Value: "mit"})
 	whole := writeFileForTest(t, filepath.Join(dir, "whole.gguf"), data)
 	part1 := writeFileForTest(t, filepath.Join(dir, "1"), data[:700])
 	part2 := writeFileForTest(t, filepath.Join(dir, "2"), data[700:])
@@ -129,12 +210,12 @@ func TestImport(t *testing.T) {
 
 func TestImportConverts(t *testing.T) {
 	home, dir := testHome(t), t.TempDir()
-	writeTinyBert(t, dir)
+	writeBertFolder(t, dir)
 	m, err := Import(t.Context(), home, Record{Name: "bert"}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, err := Check(m.Path)
+	info, err := gguf.Check(m.Path)
 	if err != nil || info.Architecture != "bert" || info.Name != "bert" {
 		t.Errorf("converted to %+v, %v", info, err)
 	}
@@ -152,7 +233,7 @@ func TestImportSweeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFileForTest(t, filepath.Join(home, "models", ".now-1.part"), []byte("x"))
-	path := writeFileForTest(t, filepath.Join(t.TempDir(), "m"), encode(t, sampleFields(), sampleTensors()))
+	path := writeFileForTest(t, filepath.Join(t.TempDir(), "m"), tinyModel(t))
 	if _, err := Import(t.Context(), home, Record{Name: "m"}, path); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +249,7 @@ func TestFindAndList(t *testing.T) {
 	_, err = Find(home, "llama")
 	wantError(t, err, "there is none yet")
 
-	data := encode(t, sampleFields(), sampleTensors())
+	data := tinyModel(t)
 	for _, name := range []string{"b", "a"} {
 		writeFileForTest(t, filepath.Join(home, "models", name+".gguf"), data)
 	}
@@ -265,16 +346,28 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-func TestSplitName(t *testing.T) {
-	check := func(path, stem string, count int) {
+func TestDigestOfSplitModel(t *testing.T) {
+	testHome(t)
+	dir := t.TempDir()
+	first := writeFileForTest(t, filepath.Join(dir, "m-00001-of-00002.gguf"), []byte("one"))
+	digest := func() string {
 		t.Helper()
-		if s, n := splitName(path); s != stem || n != count {
-			t.Errorf("%s is %s of %d, want %s of %d", path, s, n, stem, count)
+		d, err := Digest(first)
+		if err != nil {
+			t.Fatal(err)
 		}
+		return d
 	}
-	check("a/m-00001-of-00003.gguf", "a/m", 3)
-	check("m-00002-of-00003.gguf", "m-00002-of-00003.gguf", 1)
-	check("m-00001-of-x0003.gguf", "m-00001-of-x0003.gguf", 1)
-	check("-00001-of-00003.gguf", "-00001-of-00003.gguf", 1)
-	check("m.gguf", "m.gguf", 1)
+	if _, err := Digest(first); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without the second part: error is %v", err)
+	}
+	writeFileForTest(t, filepath.Join(dir, "m-00002-of-00002.gguf"), []byte("two"))
+	before := digest()
+	if before == digestOf([]byte("one")) {
+		t.Error("the digest is that of the first part alone")
+	}
+	writeFileForTest(t, filepath.Join(dir, "m-00002-of-00002.gguf"), []byte("twi"))
+	if digest() == before {
+		t.Error("a byte of the second part changed, and the digest did not")
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // Import brings a model into the home folder under rec.Name: one GGUF file; one GGUF file in several
@@ -17,7 +19,7 @@ import (
 // tokenizer.json, which is converted (BERT embedding models only). The files named are left alone.
 //
 // Where rec.Digest is given the result must have it; Import fills it in, with the size and the time.
-// The model is checked as by [Check] and takes its name only when it is whole; a model of that name is
+// The model is checked as by [gguf.Check] and takes its name only when it is whole; a model of that name is
 // replaced.
 func Import(ctx context.Context, home string, rec Record, files ...string) (*Model, error) {
 	if len(files) == 0 {
@@ -29,7 +31,7 @@ func Import(ctx context.Context, home string, rec Record, files ...string) (*Mod
 		}
 		return Create(home, rec, func(path string, rec *Record) error {
 			return writeTo(path, func(w io.Writer) error {
-				note, err := convertBert(w, files[0], rec.Name)
+				note, err := gguf.ConvertBERT(w, files[0], rec.Name)
 				rec.Note = strings.TrimPrefix(rec.Note+"; "+note, "; ")
 				return err
 			})
@@ -93,7 +95,7 @@ func Create(home string, rec Record, write func(path string, rec *Record) error)
 
 // seal checks what was written and completes its record.
 func seal(path string, rec *Record) error {
-	info, err := Check(path)
+	info, err := gguf.Check(path)
 	if err != nil {
 		return err
 	}
@@ -110,21 +112,6 @@ func seal(path string, rec *Record) error {
 		rec.Licence = info.Licence
 	}
 	return os.Chmod(path, 0o644)
-}
-
-// sweep removes what interrupted imports left more than a day ago.
-func sweep(dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		fi, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), ".") && strings.HasSuffix(e.Name(), ".part") &&
-			time.Since(fi.ModTime()) > 24*time.Hour {
-			os.RemoveAll(filepath.Join(dir, e.Name()))
-		}
-	}
 }
 
 // writeTo writes an existing file through to the disk.
@@ -200,53 +187,4 @@ func copyFile(ctx context.Context, w io.Writer, name string) error {
 			return err
 		}
 	}
-}
-
-// Verify reads a model of the home folder, or of Ollama's store, whole and reports whether it is still what was
-// imported, or what Ollama fetched.
-func Verify(home, name string) error {
-	m, err := Find(home, name)
-	if err != nil {
-		return err
-	}
-	if m.Record == nil {
-		return fmt.Errorf("model %s has no record to compare with: import it with: assay models import --name NAME %s",
-			name, m.Path)
-	}
-	if _, err := Check(m.Path); err != nil {
-		return err
-	}
-	digest, err := hashFile(m.Path)
-	if err != nil {
-		return err
-	}
-	switch {
-	case digest != m.Record.Digest && m.Store == "ollama":
-		return fmt.Errorf("model %s is damaged: its digest is %s and should be %s; run ollama pull again", name, digest, m.Record.Digest)
-	case digest != m.Record.Digest:
-		return fmt.Errorf("model %s has changed since it was imported: its digest is %s and was %s; import it again",
-			name, digest, m.Record.Digest)
-	}
-	return nil
-}
-
-// Remove deletes a model of the home folder and its record. What is Ollama's is not touched.
-func Remove(home, name string) error {
-	if name, ok := strings.CutPrefix(name, ollamaPrefix); ok {
-		return fmt.Errorf("%s is Ollama's: remove it with: ollama rm %s", name, name)
-	}
-	if err := CheckName(name); err != nil {
-		return err
-	}
-	err := os.Remove(modelPath(home, name))
-	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("there is no model %q: %s", name, have(home))
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(recordPath(home, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }

@@ -156,7 +156,8 @@ func (u *unpacker) count(size int64) error {
 	u.files++
 	u.bytes += max(size, 0)
 	if size < 0 || u.files > maxPackageFiles || u.bytes > maxPackageBytes {
-		return fmt.Errorf("it holds more than %d files or %d bytes: this is no engine package", maxPackageFiles, maxPackageBytes)
+		return fmt.Errorf("it holds more than %d files or %d bytes: this is no engine package",
+			maxPackageFiles, maxPackageBytes)
 	}
 	return u.ctx.Err()
 }

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // ollamaPrefix starts the name of a model in Ollama's store: "ollama:llama3.2:1b".
@@ -48,7 +50,8 @@ func parseOllamaName(s string) (ollamaName, error) {
 		n.host = parts[0]
 	}
 	if len(parts) > 3 || len(parts) > 2 && n.host == "" || n.check() != nil {
-		return n, fmt.Errorf("%.200q is not the name of an Ollama model: ollama list shows their names, such as llama3.2:1b", s)
+		return n, fmt.Errorf("%.200q is not the name of an Ollama model: ollama list shows their names, "+
+			"such as llama3.2:1b", s)
 	}
 	return n, nil
 }
@@ -125,9 +128,11 @@ func parseManifest(data []byte) (weights ollamaLayer, template bool, err error) 
 	}
 	switch {
 	case weights.Digest == "":
-		return weights, false, errors.New("its manifest names no weights on this machine (is it a model in the cloud?): choose another")
+		return weights, false, errors.New("its manifest names no weights on this machine (is it a model in the cloud?): " +
+			"choose another")
 	case checkDigest(weights.Digest) != nil || weights.Size <= 0:
-		return weights, false, errors.New("its manifest is damaged (it names no digest or size of the weights): run ollama pull again")
+		return weights, false, errors.New("its manifest is damaged (it names no digest or size of the weights): " +
+			"run ollama pull again")
 	}
 	return weights, template, nil
 }
@@ -219,15 +224,16 @@ func (e ollamaEntry) open(name string) (*Model, error) {
 	case err != nil:
 		return m, err
 	case fi.Size() != weights.Size:
-		return m, fmt.Errorf("its weights %s have %d bytes instead of %d: run ollama pull again", m.Path, fi.Size(), weights.Size)
+		return m, fmt.Errorf("its weights %s have %d bytes instead of %d: run ollama pull again",
+			m.Path, fi.Size(), weights.Size)
 	}
-	info, err := Check(m.Path)
+	info, err := gguf.Check(m.Path)
 	if err != nil {
 		return m, err
 	}
 	if info.Causal && info.Template == "" && template {
-		m.Warning = "its file has no chat template, and the one that Ollama keeps beside it is not used: messages are given to it as " +
-			"plain paragraphs; for its template, use --backend ollama"
+		m.Warning = "its file has no chat template, and the one that Ollama keeps beside it is not used: messages are " +
+			"given to it as plain paragraphs; for its template, use --backend ollama"
 	}
 	return m, nil
 }
@@ -301,7 +307,8 @@ func findOllama(name string) (*Model, error) {
 
 func haveOllama(all []ollamaEntry) string {
 	if len(all) == 0 {
-		return "nothing is in " + strings.Join(ollamaStores(), " or ") + "; OLLAMA_MODELS names another folder, ollama pull fetches a model"
+		return "nothing is in " + strings.Join(ollamaStores(), " or ") +
+			"; OLLAMA_MODELS names another folder, ollama pull fetches a model"
 	}
 	return "have " + names(all, ollamaName.String, ", ")
 }

@@ -37,7 +37,7 @@ func TestFindOllama(t *testing.T) {
 	_, err := Find(home, "ollama:tiny")
 	wantError(t, err, "nothing is in "+store)
 
-	data := tinyLlama(t)
+	data := tinyModel(t)
 	blob := writeBlob(t, store, data)
 	writeManifest(t, store, "first.example/library/tiny/latest", layer("license", nil), layer("model", data))
 	writeManifest(t, store, "first.example/library/Tiny2/1b-q4_0", layer("model", data), layer("template", nil))
@@ -103,7 +103,7 @@ func TestFindOllama(t *testing.T) {
 
 func TestOllamaNames(t *testing.T) {
 	home, store := testHome(t), testStore(t)
-	data := tinyLlama(t)
+	data := tinyModel(t)
 	writeBlob(t, store, data)
 	writeManifest(t, store, "h/library/tiny/latest", layer("model", data))
 	writeManifest(t, store, "../outside/library/tiny/latest", layer("model", data))
@@ -122,7 +122,7 @@ func TestOllamaNames(t *testing.T) {
 
 func TestOllamaManifests(t *testing.T) {
 	home, store := testHome(t), testStore(t)
-	data := tinyLlama(t)
+	data := tinyModel(t)
 	writeBlob(t, store, data)
 	check := func(want string, layers ...string) {
 		t.Helper()

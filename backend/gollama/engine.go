@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/assay-eval/assay/backend"
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // An Engine is a loaded model. See [backend.Backend] for its methods.
@@ -25,7 +25,7 @@ type Engine struct {
 	close sync.Once
 }
 
-func newEngine(info backend.Info, model binding, file *models.GGUF) *Engine {
+func newEngine(info backend.Info, model binding, file *gguf.Header) *Engine {
 	e := &Engine{
 		info:    info,
 		model:   model,
@@ -42,7 +42,7 @@ const unknown = "\u2585"
 
 // control returns the texts that would reach the model as control tokens. The old llama.cpp looks for none in a
 // text, but the tokenizer of Llama joins letters to whatever token they spell, if it gets there step by step.
-func control(model binding, file *models.GGUF) []string {
+func control(model binding, file *gguf.Header) []string {
 	const controlType = 3
 	words, _ := file.Strings("tokenizer.ggml.tokens")
 	types, _ := file.Ints("tokenizer.ggml.token_type")

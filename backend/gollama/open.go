@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // engine names the binding's commit, and that of the llama.cpp in it.
@@ -57,7 +58,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 // spare is how many tokens of its context the binding keeps to itself, at the least.
 const spare = 4
 
-func (o Options) setup(file *models.GGUF) (setup, error) {
+func (o Options) setup(file *gguf.Header) (setup, error) {
 	info := file.Info()
 	s := setup{path: o.Model, threads: o.Threads, width: info.Width, embeds: o.Embed}
 	switch {
@@ -104,8 +105,8 @@ func (o Options) info(s setup) backend.Info {
 // What the llama.cpp of the binding reads.
 const (
 	ggufVersion = 2
-	lastType    = models.TensorType(15) // Q8_K: later types have higher numbers
-	longestWord = 4096                  // bytes of a token: our own bound, for the buffers
+	lastType    = gguf.TensorType(15) // Q8_K: later types have higher numbers
+	longestWord = 4096                // bytes of a token: our own bound, for the buffers
 )
 
 var (
@@ -114,12 +115,12 @@ var (
 )
 
 // check reads a file's header and says whether the binding would load it.
-func check(path string) (*models.GGUF, error) {
-	info, err := models.Check(path)
+func check(path string) (*gguf.Header, error) {
+	info, err := gguf.Check(path)
 	if err != nil {
 		return nil, err
 	}
-	file, err := models.OpenGGUF(path)
+	file, err := gguf.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func check(path string) (*models.GGUF, error) {
 }
 
 // readable reports what makes a model one that only a newer llama.cpp loads.
-func readable(file *models.GGUF, info *models.Info) error {
+func readable(file *gguf.Header, info *gguf.Info) error {
 	if file.Version != ggufVersion {
 		return fmt.Errorf("it is GGUF version %d, and go-llama.cpp reads version %d only", file.Version, ggufVersion)
 	}
@@ -159,7 +160,7 @@ func readable(file *models.GGUF, info *models.Info) error {
 }
 
 // longest returns the length of the longest token, in bytes.
-func longest(file *models.GGUF) int {
+func longest(file *gguf.Header) int {
 	words, _ := file.Strings("tokenizer.ggml.tokens")
 	n := 0
 	for _, w := range words {
@@ -170,7 +171,7 @@ func longest(file *models.GGUF) int {
 
 // rope returns how the model turns places in a text into angles. The binding puts defaults of its own over what
 // the header says, unless it is told.
-func rope(file *models.GGUF) (base, scale float64, err error) {
+func rope(file *gguf.Header) (base, scale float64, err error) {
 	arch, _ := file.String("general.architecture")
 	base, scale = 10000, 1
 	if v, ok := file.Float(arch + ".rope.freq_base"); ok {

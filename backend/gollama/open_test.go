@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
-var toyTensor = models.TensorSource{Name: "token_embd.weight", Type: models.F32, Shape: []int64{32, 260},
+var toyTensor = gguf.TensorSource{Name: "token_embd.weight", Type: gguf.F32, Shape: []int64{32, 260},
 	Write: func(w io.Writer) error {
 		_, err := w.Write(make([]byte, 4*32*260))
 		return err
@@ -75,9 +75,9 @@ func TestVersion(t *testing.T) {
 }
 
 func TestTensorType(t *testing.T) {
-	file := &models.GGUF{Version: ggufVersion}
-	info := &models.Info{Architecture: "llama", Width: 1}
-	file.Tensors = []models.Tensor{{Name: "output.weight", Type: lastType + 1}}
+	file := &gguf.Header{Version: ggufVersion}
+	info := &gguf.Info{Architecture: "llama", Width: 1}
+	file.Tensors = []gguf.Tensor{{Name: "output.weight", Type: lastType + 1}}
 	if err := readable(file, info); err == nil {
 		t.Error("a tensor of a later type passes")
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // A toy stands in for the binding, with its snares: what would overrun its buffer, shift its context, cut
@@ -190,12 +190,12 @@ func toyFile(t *testing.T, spoil func(map[string]any)) string {
 	if spoil != nil {
 		spoil(fields)
 	}
-	var list []models.Field
+	var list []gguf.Field
 	for key, value := range fields {
-		list = append(list, models.Field{Key: key, Value: value})
+		list = append(list, gguf.Field{Key: key, Value: value})
 	}
 	var file bytes.Buffer
-	err := models.WriteGGUF(&file, list, []models.TensorSource{toyTensor})
+	err := gguf.Write(&file, list, []gguf.TensorSource{toyTensor})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // A tinyT5 is a T5 model of random weights: an encoder of three layers and a decoder of two.
@@ -97,7 +97,7 @@ func newTinyT5(gated bool) *tinyT5 {
 	return m
 }
 
-func (m *tinyT5) write(t *testing.T, more ...models.Field) string {
+func (m *tinyT5) write(t *testing.T, more ...gguf.Field) string {
 	t.Helper()
 	types, scores := make([]int32, len(m.tokens)), make([]float32, len(m.tokens))
 	for i := range types {
@@ -105,7 +105,7 @@ func (m *tinyT5) write(t *testing.T, more ...models.Field) string {
 	}
 	scores[slices.Index(m.tokens, "\u2581")] = -3
 	types[t5Pad], types[t5End], types[t5Unknown] = 3, 3, 2
-	return m.weights.write(t, append([]models.Field{
+	return m.weights.write(t, append([]gguf.Field{
 		{Key: "general.architecture", Value: "t5"},
 		{Key: "t5.context_length", Value: uint32(t5Context)},
 		{Key: "t5.embedding_length", Value: uint32(t5Width)},

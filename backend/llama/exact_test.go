@@ -12,7 +12,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // A bitWatcher hashes the bits of each token's logits that come out for one job.
@@ -62,7 +62,7 @@ func TestSameBits(t *testing.T) {
 
 func testSameBits(t *testing.T, path string, length, replies int) {
 	t.Helper()
-	file, err := models.Check(path)
+	file, err := gguf.Check(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // Options says which model to open and how.
@@ -41,7 +42,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	file, err := models.Check(o.Model)
+	file, err := gguf.Check(o.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 // A plan says how a model will be loaded.
 type plan struct {
 	Options
-	file    *models.Info
+	file    *gguf.Info
 	context int // tokens a call
 	slots   int
 	columns int // see scheduler
@@ -104,7 +105,7 @@ type plan struct {
 }
 
 // newPlan checks the options against what the file's header says.
-func newPlan(o Options, file *models.Info) (*plan, error) {
+func newPlan(o Options, file *gguf.Info) (*plan, error) {
 	p := &plan{Options: o, file: file, context: o.Context, slots: o.Slots, columns: columnsOf(file)}
 	switch {
 	case o.Context < 0 || o.Slots < 0 || o.Threads < 0:
@@ -191,7 +192,7 @@ func (p *plan) streams(slots int) int { return roundUp(slots, p.columns) }
 
 // columnsOf returns the width of the tiles in which llama.cpp multiplies a model's weights with tokens
 // (its ggml-cpu/repack.cpp; iqp.cpp for the weights of types IQ, which takes eight tokens at least).
-func columnsOf(file *models.Info) int {
+func columnsOf(file *gguf.Info) int {
 	if strings.HasPrefix(file.Quantisation, "IQ") {
 		return 8
 	}

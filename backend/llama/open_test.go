@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // TestOpenRefuses checks that what cannot work is refused in words, and before llama.cpp sees it: it
@@ -63,7 +64,7 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestPlanMemory(t *testing.T) {
 	const gb = 1 << 30
-	file := &models.Info{Path: "m.gguf", Size: 4 * gb, Context: 8192, Causal: true, KVBytes: 128 << 10}
+	file := &gguf.Info{Path: "m.gguf", Size: 4 * gb, Context: 8192, Causal: true, KVBytes: 128 << 10}
 	check := func(o Options, free uint64, slots int, want string) {
 		t.Helper()
 		p, err := newPlan(o, file)
@@ -91,7 +92,7 @@ func TestPlanMemory(t *testing.T) {
 
 func TestPlanCards(t *testing.T) {
 	const gb = 1 << 30
-	file := &models.Info{Path: "m.gguf", Size: 4 * gb, Layers: 31, Context: 8192, Causal: true, KVBytes: 128 << 10}
+	file := &gguf.Info{Path: "m.gguf", Size: 4 * gb, Layers: 31, Context: 8192, Causal: true, KVBytes: 128 << 10}
 	check := func(o Options, free, memory uint64, want offload, slots int) {
 		t.Helper()
 		o.Log = t.Logf

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // Quantize writes the model in one GGUF file to another with weights of another type, "q4_0" or "q8_0":
@@ -24,7 +24,7 @@ func Quantize(ctx context.Context, lib, in, out, ftype string) error {
 	if !ok {
 		return fmt.Errorf("cannot quantise to %q: choose q4_0, which is smaller and faster, or q8_0, which is closer to the original", ftype)
 	}
-	if _, err := models.Check(in); err != nil {
+	if _, err := gguf.Check(in); err != nil {
 		return err
 	}
 	if _, err := Load(lib); err != nil {
@@ -47,7 +47,7 @@ func Quantize(ctx context.Context, lib, in, out, ftype string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := models.Check(part); err != nil {
+	if _, err := gguf.Check(part); err != nil {
 		return fmt.Errorf("the quantised model is not whole (is the disk full?): %w", err)
 	}
 	if err := os.Chmod(part, 0o644); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // TestQuantize requantises a model, and another while the user loses patience.
@@ -19,7 +19,7 @@ func TestQuantize(t *testing.T) {
 		if err := Quantize(t.Context(), lib, in, out, kind); err != nil {
 			t.Fatal(err)
 		}
-		if info, err := models.Check(out); err != nil || info.Quantisation != want {
+		if info, err := gguf.Check(out); err != nil || info.Quantisation != want {
 			t.Errorf("%s became %+v, %v", kind, info, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // Weights are a tiny model's tensors: what is written to its file, and what the tests' own forward
@@ -46,16 +46,16 @@ func (w *weights) add(name string, mean, deviation float64, shape ...int64) {
 }
 
 // write writes a model of these weights to a file of its own.
-func (w *weights) write(t *testing.T, header []models.Field) string {
+func (w *weights) write(t *testing.T, header []gguf.Field) string {
 	t.Helper()
-	var sources []models.TensorSource
+	var sources []gguf.TensorSource
 	for _, name := range w.names {
-		sources = append(sources, models.TensorSource{Name: name, Type: models.F32, Shape: w.tensors[name].shape,
+		sources = append(sources, gguf.TensorSource{Name: name, Type: gguf.F32, Shape: w.tensors[name].shape,
 			Write: func(out io.Writer) error { return binary.Write(out, binary.LittleEndian, w.tensors[name].data) }})
 	}
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
 	var buf bytes.Buffer
-	if err := models.WriteGGUF(&buf, header, sources); err != nil {
+	if err := gguf.Write(&buf, header, sources); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, buf.Bytes(), 0o644); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // A tinyBert is a BERT model of random weights with a classification head.
@@ -68,7 +68,7 @@ func newTinyBert(labels ...string) *tinyBert {
 }
 
 // write writes the model to a file, with more fields at the end of its header.
-func (m *tinyBert) write(t *testing.T, more ...models.Field) string {
+func (m *tinyBert) write(t *testing.T, more ...gguf.Field) string {
 	t.Helper()
 	types := make([]int32, len(m.tokens))
 	for i := range types {
@@ -77,7 +77,7 @@ func (m *tinyBert) write(t *testing.T, more ...models.Field) string {
 			types[i] = 3
 		}
 	}
-	header := []models.Field{
+	header := []gguf.Field{
 		{Key: "general.architecture", Value: "bert"},
 		{Key: "bert.block_count", Value: uint32(bertLayers)},
 		{Key: "bert.context_length", Value: uint32(bertContext)},
@@ -98,14 +98,14 @@ func (m *tinyBert) write(t *testing.T, more ...models.Field) string {
 		{Key: "tokenizer.ggml.seperator_token_id", Value: uint32(3)}, // llama.cpp spells it so
 	}
 	if m.labels != nil {
-		header = append(header, models.Field{Key: "bert.classifier.output_labels", Value: m.labels})
+		header = append(header, gguf.Field{Key: "bert.classifier.output_labels", Value: m.labels})
 	}
 	return m.weights.write(t, append(header, more...))
 }
 
 // closed are the flags of a model that wants [CLS] query [SEP] text [SEP], as converters set them.
-func closed() []models.Field {
-	return []models.Field{
+func closed() []gguf.Field {
+	return []gguf.Field{
 		{Key: "tokenizer.ggml.add_eos_token", Value: true},
 		{Key: "tokenizer.ggml.add_sep_token", Value: false},
 	}
@@ -194,7 +194,7 @@ func TestRerankReference(t *testing.T) {
 		{},
 		{Query: "why", Text: strings.Repeat("winter forest cloud ", 150)},
 	}
-	check := func(flags []models.Field, labels ...string) {
+	check := func(flags []gguf.Field, labels ...string) {
 		t.Helper()
 		m := newTinyBert(labels...)
 		e := open(t, Options{Model: m.write(t, flags...), Threads: 1})
@@ -264,7 +264,7 @@ func writeTinyJudge(t *testing.T) string {
 			w.add(block+part+".weight", 0, 1/math.Sqrt(n), n, n)
 		}
 	}
-	return w.write(t, []models.Field{
+	return w.write(t, []gguf.Field{
 		{Key: "general.architecture", Value: "qwen3"},
 		{Key: "qwen3.block_count", Value: uint32(2)},
 		{Key: "qwen3.context_length", Value: uint32(4096)},

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // The tiny models are of a real architecture and format, and have random weights: enough for all that does
@@ -31,7 +31,7 @@ func (m tinyModel) write(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
 	var buf bytes.Buffer
-	if err := models.WriteGGUF(&buf, m.header(), m.tensors()); err != nil {
+	if err := gguf.Write(&buf, m.header(), m.tensors()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, buf.Bytes(), 0o644); err != nil {
@@ -40,12 +40,12 @@ func (m tinyModel) write(t *testing.T) string {
 	return path
 }
 
-func (m tinyModel) header() []models.Field {
+func (m tinyModel) header() []gguf.Field {
 	if m.arch == "" {
 		m.arch = "llama"
 	}
 	tokens, types, scores := tinyVocabulary()
-	fields := []models.Field{
+	fields := []gguf.Field{
 		{Key: "general.architecture", Value: m.arch},
 		{Key: "general.name", Value: "tiny"},
 		{Key: m.arch + ".context_length", Value: uint32(tinyContext)},
@@ -66,12 +66,12 @@ func (m tinyModel) header() []models.Field {
 	}
 	if m.arch == "gemma2" {
 		fields = append(fields,
-			models.Field{Key: "gemma2.attention.key_length", Value: uint32(tinyWidth / 2)},
-			models.Field{Key: "gemma2.attention.value_length", Value: uint32(tinyWidth / 2)},
-			models.Field{Key: "gemma2.attention.sliding_window", Value: uint32(100)})
+			gguf.Field{Key: "gemma2.attention.key_length", Value: uint32(tinyWidth / 2)},
+			gguf.Field{Key: "gemma2.attention.value_length", Value: uint32(tinyWidth / 2)},
+			gguf.Field{Key: "gemma2.attention.sliding_window", Value: uint32(100)})
 	}
 	if m.template != "" {
-		fields = append(fields, models.Field{Key: "tokenizer.chat_template", Value: m.template})
+		fields = append(fields, gguf.Field{Key: "tokenizer.chat_template", Value: m.template})
 	}
 	return fields
 }
@@ -104,12 +104,12 @@ func tinyVocabulary() (tokens []string, types []int32, scores []float32) {
 	return tokens, types, scores
 }
 
-func (m tinyModel) tensors() []models.TensorSource {
+func (m tinyModel) tensors() []gguf.TensorSource {
 	tokens, _, _ := tinyVocabulary()
 	rng := rand.New(rand.NewPCG(11, 12))
-	var list []models.TensorSource
+	var list []gguf.TensorSource
 	add := func(name string, weight func(row int64) float32, shape ...int64) {
-		list = append(list, models.TensorSource{Name: name, Type: models.F32, Shape: shape,
+		list = append(list, gguf.TensorSource{Name: name, Type: gguf.F32, Shape: shape,
 			Write: func(w io.Writer) error {
 				n := int64(1)
 				for _, d := range shape {

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 )
 
 // writeTiny returns a GGUF file with a model of two small layers and random weights. It talks
@@ -23,13 +23,13 @@ func writeTiny(t *testing.T) []byte {
 	// bias.
 	const constant, hidden = 8, 5.6
 
-	var tensors []models.TensorSource
+	var tensors []gguf.TensorSource
 	add := func(name string, value func(row, column int) float32, shape ...int64) {
 		rows := 1
 		if len(shape) == 2 {
 			rows = int(shape[1])
 		}
-		tensors = append(tensors, models.TensorSource{Name: name, Type: models.F32, Shape: shape, Write: func(w io.Writer) error {
+		tensors = append(tensors, gguf.TensorSource{Name: name, Type: gguf.F32, Shape: shape, Write: func(w io.Writer) error {
 			data := make([]float32, 0, rows*int(shape[0]))
 			for r := range rows {
 				for c := range int(shape[0]) {
@@ -76,7 +76,7 @@ func writeTiny(t *testing.T) []byte {
 	}, width, int64(len(tokens)))
 
 	var file bytes.Buffer
-	if err := models.WriteGGUF(&file, []models.Field{
+	if err := gguf.Write(&file, []gguf.Field{
 		{Key: "general.architecture", Value: "llama"},
 		{Key: "general.name", Value: "tiny"},
 		{Key: "llama.context_length", Value: uint32(length)},

@@ -16,6 +16,7 @@ import (
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/ollama"
 	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/disk"
 	"github.com/shirou/gopsutil/v4/mem"
@@ -212,7 +213,7 @@ func (d *doctor) models() (judge bool) {
 		return false
 	}
 	for _, m := range list {
-		info, err := models.Check(m.Path)
+		info, err := gguf.Check(m.Path)
 		if err != nil {
 			d.say(m.Name, bad, "", "%v", err)
 			continue
@@ -223,7 +224,7 @@ func (d *doctor) models() (judge bool) {
 }
 
 // model checks one model and reports whether it can judge here.
-func (d *doctor) model(m models.Model, info *models.Info) (judge bool) {
+func (d *doctor) model(m models.Model, info *gguf.Info) (judge bool) {
 	kind := modelKind(info)
 	what := fmt.Sprintf("%s, %s %s, %s, context %d%s", kind, info.Architecture, info.Quantisation, size(info.Size), info.Context, d.place(info))
 	vm, err := mem.VirtualMemory()
@@ -244,7 +245,7 @@ func (d *doctor) model(m models.Model, info *models.Info) (judge bool) {
 }
 
 // place says whether the graphics cards have room for a model's weights and a cache of 16 calls; "" without a card.
-func (d *doctor) place(info *models.Info) string {
+func (d *doctor) place(info *gguf.Info) string {
 	if len(d.gpus) == 0 {
 		return ""
 	}

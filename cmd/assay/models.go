@@ -13,6 +13,7 @@ import (
 	"github.com/assay-eval/assay/backend/ollama"
 	"github.com/assay-eval/assay/metrics/all"
 	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
@@ -66,7 +67,7 @@ type modelRow struct {
 	Name    string `json:"name"`
 	Backend string `json:"backend"`
 	Store   string `json:"store,omitempty"` // "ollama" for a file of Ollama's
-	*models.Info
+	*gguf.Info
 	Digest string `json:"digest,omitempty"`
 	Source string `json:"source,omitempty"`
 	Error  string `json:"error,omitempty"`
@@ -97,7 +98,7 @@ func listModels(ctx context.Context, s *std, home string, args []string) error {
 			return err
 		}
 		for _, m := range list {
-			rows = append(rows, modelRow{Name: m.Name, Backend: "ollama", Digest: m.Digest, Info: &models.Info{
+			rows = append(rows, modelRow{Name: m.Name, Backend: "ollama", Digest: m.Digest, Info: &gguf.Info{
 				Size: m.Size, Quantisation: m.Quantization, Context: m.Context,
 			}})
 		}
@@ -130,11 +131,11 @@ func listModels(ctx context.Context, s *std, home string, args []string) error {
 }
 
 func newModelRow(m models.Model) modelRow {
-	row := modelRow{Name: m.Name, Backend: "llama", Store: m.Store, Info: &models.Info{Path: m.Path}}
+	row := modelRow{Name: m.Name, Backend: "llama", Store: m.Store, Info: &gguf.Info{Path: m.Path}}
 	if m.Record != nil {
 		row.Digest, row.Source = m.Record.Digest, m.Record.Source
 	}
-	info, err := models.Check(m.Path)
+	info, err := gguf.Check(m.Path)
 	switch {
 	case m.Store != "" && m.Err != nil:
 		row.Error = m.Err.Error()
@@ -148,7 +149,7 @@ func newModelRow(m models.Model) modelRow {
 }
 
 // modelKind says in a word what a model is for.
-func modelKind(info *models.Info) string {
+func modelKind(info *gguf.Info) string {
 	switch {
 	case info.Pooling == "rank" && all.Judges(info.Labels):
 		return "encoder"
@@ -171,7 +172,7 @@ func inspectModel(s *std, home string, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	info, err := models.Check(m.Path)
+	info, err := gguf.Check(m.Path)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func inspectModel(s *std, home string, args []string) error {
 	switch *format {
 	case "json":
 		return s.json(struct {
-			*models.Info
+			*gguf.Info
 			Digest string         `json:"digest"`
 			Record *models.Record `json:"record,omitempty"`
 		}{info, digest, m.Record})
@@ -194,7 +195,7 @@ func inspectModel(s *std, home string, args []string) error {
 }
 
 // printModel prints what is known of a model, a line each.
-func printModel(s *std, m *models.Model, info *models.Info, digest string) {
+func printModel(s *std, m *models.Model, info *gguf.Info, digest string) {
 	line := func(name, format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); text != "" && text != "0" {
 			fmt.Fprintf(s.out, "%-12s  %s\n", name, printable(text))

@@ -13,6 +13,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/disk"
@@ -44,12 +45,12 @@ type weightsType struct {
 var weightsTypes = []weightsType{{"q8_0", 8.5}, {"q4_0", 4.5}}
 
 // size is about what a model of this type takes.
-func (t weightsType) size(info *models.Info) int64 {
+func (t weightsType) size(info *gguf.Info) int64 {
 	return int64(float64(info.Parameters) * t.bits / 8)
 }
 
 // candidates are the types worth a try for a model, and why others are not.
-func candidates(info *models.Info) (list []weightsType, left []string) {
+func candidates(info *gguf.Info) (list []weightsType, left []string) {
 	for _, t := range weightsTypes {
 		switch {
 		case strings.EqualFold(t.name, info.Quantisation):
@@ -69,7 +70,7 @@ type tuner struct {
 	home   string
 	engine *models.Engine
 	model  *models.Model
-	info   *models.Info
+	info   *gguf.Info
 	dir    string // for files that are not kept
 }
 
@@ -111,7 +112,7 @@ func newTuner(s *std, home, ref string) (*tuner, error) {
 		s.warn("%s", m.Warning)
 	}
 	t := &tuner{s: s, home: home, model: m}
-	if t.info, err = models.Check(m.Path); err != nil {
+	if t.info, err = gguf.Check(m.Path); err != nil {
 		return nil, err
 	}
 	if t.info.Splits > 1 {
@@ -257,7 +258,7 @@ func (t *tuner) record(kind, name string) (models.Record, error) {
 
 // measure opens a model and measures it.
 func (t *tuner) measure(ctx context.Context, path string) (models.Speed, error) {
-	info, err := models.Check(path)
+	info, err := gguf.Check(path)
 	if err != nil {
 		return models.Speed{}, err
 	}

@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestCandidates(t *testing.T) {
 	check := func(kind string, bits float64, want, without string) {
 		t.Helper()
-		info := &models.Info{Quantisation: kind, Parameters: 1e9, Size: int64(bits * 1e9 / 8)}
+		info := &gguf.Info{Quantisation: kind, Parameters: 1e9, Size: int64(bits * 1e9 / 8)}
 		list, left := candidates(info)
 		var names []string
 		for _, c := range list {
@@ -86,7 +87,7 @@ func tinyModel(w *os.File) error {
 	for b := range 256 {
 		tokens, types = append(tokens, fmt.Sprintf("<0x%02X>", b)), append(types, 6)
 	}
-	fields := []models.Field{
+	fields := []gguf.Field{
 		{Key: "general.architecture", Value: "llama"}, {Key: "general.name", Value: "tiny"},
 		{Key: "llama.context_length", Value: uint32(1024)}, {Key: "llama.embedding_length", Value: uint32(32)},
 		{Key: "llama.block_count", Value: uint32(1)}, {Key: "llama.feed_forward_length", Value: uint32(64)},
@@ -96,7 +97,7 @@ func tinyModel(w *os.File) error {
 		{Key: "tokenizer.ggml.scores", Value: make([]float32, len(tokens))}, {Key: "tokenizer.ggml.token_type", Value: types},
 		{Key: "tokenizer.ggml.bos_token_id", Value: uint32(1)}, {Key: "tokenizer.ggml.eos_token_id", Value: uint32(2)},
 	}
-	var tensors []models.TensorSource
+	var tensors []gguf.TensorSource
 	for _, t := range []struct {
 		name  string
 		shape []int64
@@ -108,7 +109,7 @@ func tinyModel(w *os.File) error {
 	} {
 		tensors = append(tensors, zeroTensor(t.name+".weight", t.shape))
 	}
-	return models.WriteGGUF(w, fields, tensors)
+	return gguf.Write(w, fields, tensors)
 }
 
 // scriptTinyModel writes a model file: tinymodel FILE. With more arguments it makes a store of Ollama's
@@ -143,12 +144,12 @@ func scriptTinyModel(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // zeroTensor is a tensor of 32-bit zeros.
-func zeroTensor(name string, shape []int64) models.TensorSource {
+func zeroTensor(name string, shape []int64) gguf.TensorSource {
 	n := int64(4)
 	for _, d := range shape {
 		n *= d
 	}
-	return models.TensorSource{Name: name, Type: models.F32, Shape: shape, Write: func(w io.Writer) error {
+	return gguf.TensorSource{Name: name, Type: gguf.F32, Shape: shape, Write: func(w io.Writer) error {
 		_, err := w.Write(make([]byte, n))
 		return err
 	}}

@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -15,10 +14,7 @@ type rowWriter struct {
 	bytes bool // of the field at hand: it holds bytes that are no text
 }
 
-// A valueError is a value that cannot be JSON. It says nothing of the rows after its own.
-type valueError struct{ why string }
-
-func (e *valueError) Error() string { return e.why }
+var errTooLong = errors.New("too long")
 
 var errUneven = errors.New("damaged: the columns of a group, list or map do not have the same number of values")
 
@@ -153,15 +149,4 @@ func (w *rowWriter) key(n *node, seen map[string]bool) error {
 	seen[string(text)] = true
 	w.b = append(w.b, ':')
 	return nil
-}
-
-// appendText appends text as JSON.
-func appendText(b []byte, text string) []byte {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(text); err != nil {
-		panic(err) // unreachable: a string
-	}
-	return append(b, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/assay-eval/assay/internal/parquet/bounds"
 	pq "github.com/parquet-go/parquet-go"
 )
 
 // A leaf is a column of plain values, at the end of a path through groups, lists and maps.
 type leaf struct {
-	name   string
-	def    int // the level at which a value is there
-	rep    int // how many lists it is in
+	bounds.Column
 	append func(b []byte, v pq.Value) (_ []byte, kind valueKind, err error)
 
 	// What is read of the row group.
@@ -50,7 +49,7 @@ func (l *leaf) peek() (*pq.Value, error) {
 				break
 			}
 			if err != nil && err != io.EOF {
-				return nil, fmt.Errorf("column %q: %w", l.name, err)
+				return nil, fmt.Errorf("column %q: %w", l.Name, err)
 			}
 			pq.Release(l.page)
 			l.page, l.values = nil, nil
@@ -60,7 +59,7 @@ func (l *leaf) peek() (*pq.Value, error) {
 			return nil, err
 		}
 		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", l.name, err)
+			return nil, fmt.Errorf("column %q: %w", l.Name, err)
 		}
 		l.page, l.values = page, page.Values()
 	}
@@ -76,11 +75,11 @@ func (l *leaf) take(left *int) error {
 		case err == io.EOF && !first:
 			return nil
 		case err == io.EOF:
-			return fmt.Errorf("damaged: the column %q has fewer rows than its row group", l.name)
+			return fmt.Errorf("damaged: the column %q has fewer rows than its row group", l.Name)
 		case err != nil:
 			return err
 		case first && v.RepetitionLevel() != 0:
-			return fmt.Errorf("damaged: the column %q begins in the middle of a row", l.name)
+			return fmt.Errorf("damaged: the column %q begins in the middle of a row", l.Name)
 		case !first && v.RepetitionLevel() == 0:
 			return nil
 		}

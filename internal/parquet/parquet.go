@@ -1,12 +1,20 @@
 // Package parquet reads and writes Parquet files as rows of JSON, so that they go the way of JSON Lines.
 //
-// The format is github.com/parquet-go/parquet-go's: it is written in Go alone, decodes every encoding and codec in
-// use, and is kept up. It trusts a file's word on how much memory to take, though, and no error can be made of
-// running out of that. So a file goes two steps before its rows come out:
+//	f, err := parquet.Open(file, size, 1<<20)
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	for row, err := range f.Rows() {
+//		...
+//	}
 //
-//  1. [Open] checks the footer, and a row group's pages are unpacked within limits and their counts compared with
-//     what they hold, before the library sees them.
-//  2. The library decodes the pages, column by column and page by page. What goes wrong in it is an error.
+// The format is github.com/parquet-go/parquet-go's: it is written in Go alone, decodes every encoding and codec in
+// use, and is kept up. A file takes three steps to become rows:
+//
+//  1. The footer, and then a row group's pages, are checked by package bounds before the library sees them: that
+//     package says why.
+//  2. The library decodes the pages, column by column and page by page. What goes wrong in it, panics included, is an
+//     error.
 //  3. The columns are put together to rows: groups become objects, lists become arrays, and what is null is absent.
 //
 // Memory is bounded by the pages of a row group, one of each column, whatever the file's length.
@@ -20,6 +28,7 @@ import (
 	"iter"
 	"runtime/debug"
 
+	"github.com/assay-eval/assay/internal/parquet/bounds"
 	pq "github.com/parquet-go/parquet-go"
 )
 
@@ -39,11 +48,10 @@ type Field struct {
 
 // A File is an open Parquet file.
 type File struct {
-	file    *pq.File
-	size    int64
-	maxRow  int
-	columns []*node
-	leaves  []*leaf
+	file   *pq.File
+	checks bounds.File
+	maxRow int
+	layout
 }
 
 // Is reports whether content that starts so is a Parquet file. What is only text starts otherwise, even with the
@@ -54,9 +62,9 @@ func Is(start []byte) bool {
 
 // Open reads the footer of a file. A row of more than maxRow bytes, as JSON, is an error of its own.
 func Open(r io.ReaderAt, size int64, maxRow int) (*File, error) {
-	f := &File{size: size, maxRow: maxRow}
+	f := &File{maxRow: maxRow}
 	err := guard(func() error {
-		if err := checkFooter(r, size); err != nil {
+		if err := bounds.CheckFooter(r, size); err != nil {
 			return err
 		}
 		var err error
@@ -64,7 +72,11 @@ func Open(r io.ReaderAt, size int64, maxRow int) (*File, error) {
 		if err != nil {
 			return err
 		}
-		return f.layOut()
+		if f.layout, err = layOut(f.file.Root()); err != nil {
+			return err
+		}
+		f.checks = bounds.File{Reader: r, Size: size, Meta: f.file.Metadata(), Columns: f.bounds()}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +84,8 @@ func Open(r io.ReaderAt, size int64, maxRow int) (*File, error) {
 	return f, nil
 }
 
-// guard calls do. The library answers some damaged files with a panic; that is an error here.
+// guard calls do. The library answers some damaged files with a panic: that is an error here, and this is the one
+// place where it becomes one.
 func guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // what it does unsafely cannot end the process either
 	defer func() {
@@ -119,7 +132,7 @@ func damaged(err error) error {
 
 // enter checks a row group and opens its columns.
 func (f *File) enter(index int, group pq.RowGroup) error {
-	if err := f.checkGroup(index); err != nil {
+	if err := f.checks.CheckGroup(index); err != nil {
 		return err
 	}
 	chunks := group.ColumnChunks()
@@ -133,7 +146,7 @@ func (f *File) enter(index int, group pq.RowGroup) error {
 func (f *File) leave() error {
 	for _, l := range f.leaves {
 		if _, err := l.peek(); err == nil {
-			return fmt.Errorf("damaged: the column %q has more rows than its row group", l.name)
+			return fmt.Errorf("damaged: the column %q has more rows than its row group", l.Name)
 		} else if err != io.EOF {
 			return err
 		}
@@ -147,8 +160,6 @@ func (f *File) closePages() {
 		guard(func() error { l.close(); return nil })
 	}
 }
-
-var errTooLong = errors.New("too long")
 
 // read puts the next row together.
 func (f *File) read(row *Row) error {
@@ -184,7 +195,7 @@ func (f *File) read(row *Row) error {
 	}
 	for _, l := range f.leaves {
 		if l.next < len(l.row) {
-			return fmt.Errorf("damaged: the column %q does not fit in with those beside it", l.name)
+			return fmt.Errorf("damaged: the column %q does not fit in with those beside it", l.Name)
 		}
 	}
 	return nil

@@ -304,6 +304,11 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(b)
 	}
+	for _, h := range hostileFiles(f) {
+		if b := h.file(f); len(b) < 1<<12 {
+			f.Add(b)
+		}
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		const most = 1 << 16
 		rows, _, err := read(b, most)

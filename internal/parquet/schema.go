@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/assay-eval/assay/internal/parquet/bounds"
 	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -31,31 +32,44 @@ const (
 	isMap
 )
 
-// maxDepth bounds how deep groups and lists lie in each other.
-const maxDepth = 64
+// A layout is the columns of a file, and all leaves below them in the order that the file has them.
+type layout struct {
+	columns []*node
+	leaves  []*leaf
+}
 
-// layOut finds the columns and the leaves of the file.
-func (f *File) layOut() error {
+// bounds is what the checks of pages need to know of the leaves.
+func (f *layout) bounds() []*bounds.Column {
+	var list []*bounds.Column
+	for _, l := range f.leaves {
+		list = append(list, &l.Column)
+	}
+	return list
+}
+
+// layOut finds the columns and the leaves below the root of a file's schema.
+func layOut(root *pq.Column) (layout, error) {
+	var f layout
 	seen := map[string]bool{}
-	for _, c := range f.file.Root().Columns() {
+	for _, c := range root.Columns() {
 		n, err := f.build(c)
 		if err != nil {
-			return err
+			return f, err
 		}
 		if n == nil {
 			continue // an empty group has no values at all
 		}
 		if seen[n.name] {
-			return fmt.Errorf("the column %q is there twice", n.name)
+			return f, fmt.Errorf("the column %q is there twice", n.name)
 		}
 		seen[n.name] = true
 		f.columns = append(f.columns, n)
 	}
-	return nil
+	return f, nil
 }
 
 // build makes a node of a column and of what lies below it; nil if nothing does.
-func (f *File) build(c *pq.Column) (*node, error) {
+func (f *layout) build(c *pq.Column) (*node, error) {
 	if name := c.Name(); name == "" || len(name) > 1024 || !utf8.ValidString(name) {
 		return nil, fmt.Errorf("the name of a column is empty, longer than 1024 bytes or not UTF-8: %.60q", name)
 	}
@@ -68,18 +82,25 @@ func (f *File) build(c *pq.Column) (*node, error) {
 		n.null = c.MaxDefinitionLevel()
 	}
 	if c.Repeated() { // a list without the groups around it, as protocol buffers have them
-		n = &node{name: n.name, kind: isList, rep: c.MaxRepetitionLevel(), def: c.MaxDefinitionLevel(), elem: n, leaves: n.leaves}
+		n = &node{name: n.name, kind: isList, rep: c.MaxRepetitionLevel(), def: c.MaxDefinitionLevel(),
+			elem: n, leaves: n.leaves}
 	}
 	return n, nil
 }
 
 // core makes a node of a column without regard to whether that is optional or repeated.
-func (f *File) core(c *pq.Column) (*node, error) {
-	if c.Depth() > maxDepth {
-		return nil, fmt.Errorf("the column %q lies more than %d groups deep", c.Name(), maxDepth)
+func (f *layout) core(c *pq.Column) (*node, error) {
+	if c.Depth() > bounds.MaxDepth {
+		return nil, fmt.Errorf("the column %q lies more than %d groups deep", c.Name(), bounds.MaxDepth)
 	}
 	if c.Leaf() {
-		l := &leaf{name: c.Name(), def: c.MaxDefinitionLevel(), rep: c.MaxRepetitionLevel(), append: valueOf(c.Type())}
+		t := c.Type()
+		l := &leaf{Column: bounds.Column{
+			Name: c.Name(), Kind: t.Kind(), Def: c.MaxDefinitionLevel(), Rep: c.MaxRepetitionLevel(),
+		}, append: valueOf(t)}
+		if l.Kind == pq.FixedLenByteArray {
+			l.Length = t.Length()
+		}
 		if c.Index() != len(f.leaves) {
 			return nil, fmt.Errorf("damaged: the column %q is out of order", c.Name())
 		}
@@ -122,8 +143,9 @@ func (f *File) core(c *pq.Column) (*node, error) {
 
 // list makes a node of a column whose only part, r, is repeated. In three levels r is a group around the element; in
 // two it is the element, which is told by the format's rules for old files.
-func (f *File) list(c, r *pq.Column) (*node, error) {
-	two := r.Leaf() || len(r.Columns()) != 1 || r.Columns()[0].Repeated() || r.Name() == "array" || r.Name() == c.Name()+"_tuple"
+func (f *layout) list(c, r *pq.Column) (*node, error) {
+	two := r.Leaf() || len(r.Columns()) != 1 || r.Columns()[0].Repeated() ||
+		r.Name() == "array" || r.Name() == c.Name()+"_tuple"
 	var elem *node
 	var err error
 	if two {
@@ -134,11 +156,12 @@ func (f *File) list(c, r *pq.Column) (*node, error) {
 	if elem == nil || err != nil {
 		return nil, err
 	}
-	return &node{kind: isList, rep: r.MaxRepetitionLevel(), def: r.MaxDefinitionLevel(), elem: elem, leaves: elem.leaves}, nil
+	return &node{kind: isList, rep: r.MaxRepetitionLevel(), def: r.MaxDefinitionLevel(),
+		elem: elem, leaves: elem.leaves}, nil
 }
 
 // mapping makes a node of a map whose keys and values are in r.
-func (f *File) mapping(r *pq.Column) (*node, error) {
+func (f *layout) mapping(r *pq.Column) (*node, error) {
 	n := &node{kind: isMap, rep: r.MaxRepetitionLevel(), def: r.MaxDefinitionLevel()}
 	var err error
 	if n.key, err = f.build(r.Columns()[0]); err != nil {

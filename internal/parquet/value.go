@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -25,6 +26,11 @@ const (
 	isBytes             // bytes that are no text, written as base64
 	isNothing           // not a number, by which data frames mean that there is none
 )
+
+// A valueError is a value that cannot be JSON. It says nothing of the rows after its own.
+type valueError struct{ why string }
+
+func (e *valueError) Error() string { return e.why }
 
 // A toJSON appends a value as JSON.
 type toJSON = func(b []byte, v pq.Value) ([]byte, valueKind, error)
@@ -252,4 +258,15 @@ func float16(b []byte, v pq.Value) ([]byte, valueKind, error) {
 		return number(b, sign*math.Ldexp(fraction, -24), 32)
 	}
 	return number(b, sign*math.Ldexp(1+fraction/1024, exponent-15), 32)
+}
+
+// appendText appends text as JSON.
+func appendText(b []byte, text string) []byte {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil {
+		panic(err) // unreachable: a string
+	}
+	return append(b, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	pq "github.com/parquet-go/parquet-go"
@@ -158,7 +159,7 @@ func (s *shape) seeNumber(digits string) {
 		return
 	}
 	f, err := strconv.ParseFloat(digits, 64)
-	if err != nil || math.Abs(f) > 1<<53 && !slices.ContainsFunc([]byte(digits), func(c byte) bool { return c == '.' || c|32 == 'e' }) {
+	if err != nil || math.Abs(f) > 1<<53 && !strings.ContainsAny(digits, ".eE") {
 		s.kind = anything // a whole number too long for either
 		return
 	}

@@ -1,4 +1,4 @@
-package models
+package gguf
 
 import (
 	"errors"
@@ -14,31 +14,27 @@ const (
 	maxExperts = 1024
 )
 
-var (
-	tokenizers   = []string{"llama", "bert", "gpt2", "hybriddna", "whitespace", "t5", "rwkv", "plamo2", "gemma4"}
-	ropeScalings = []string{"none", "linear", "yarn", "longrope"}
-)
-
-var errDamaged = errors.New("the file is damaged or was written by a faulty converter; fetch it again, or from elsewhere")
+var errDamaged = errors.New("the file is damaged or was written by a faulty converter; " +
+	"fetch it again, or from elsewhere")
 
 // checkAsserted reports a header that would fail one of llama.cpp's assertions.
-func (g *GGUF) checkAsserted() error {
-	layers, experts := g.count("block_count"), g.count("expert_count")
+func (h *Header) checkAsserted() error {
+	layers, experts := h.count("block_count"), h.count("expert_count")
 	used := 0
-	for _, n := range g.perLayer("expert_used_count", layers) {
+	for _, n := range h.perLayer("expert_used_count", layers) {
 		used = max(used, n)
 	}
-	arch, _ := g.String("general.architecture")
+	arch, _ := h.String("general.architecture")
 	if experts <= 1 && strings.HasPrefix(arch, "hunyuan") {
 		experts, used = 0, 0 // as llama.cpp takes it
 	}
-	groups, groupsUsed := g.count("expert_group_count"), g.count("expert_group_used_count")
+	groups, groupsUsed := h.count("expert_group_count"), h.count("expert_group_used_count")
 	what := ""
 	switch {
 	case layers < 1 || layers > maxLayers:
 		what = fmt.Sprintf("it claims %d layers", layers)
-	case g.count("nextn_predict_layers") > layers:
-		what = "it claims more layers of prediction than it has layers"
+	case h.count("nextn_predict_layers") > layers:
+		what = "it claims more multi-token prediction layers than it has layers"
 	case experts > maxExperts, used > experts, experts > 0 && used == 0, groups > 0 && groups >= experts:
 		what = fmt.Sprintf("it claims to use %d of %d experts in %d groups", used, experts, groups)
 	case groups > 1 && (experts%groups != 0 || groupsUsed < 1 || groupsUsed >= groups):
@@ -47,25 +43,26 @@ func (g *GGUF) checkAsserted() error {
 	if what != "" {
 		return fmt.Errorf("%s, where llama.cpp would stop: %w", what, errDamaged)
 	}
-	if n, ok := g.Int(arch + ".pooling_type"); ok && n >= int64(len(poolings)) {
+	if n, ok := h.Int(arch + ".pooling_type"); ok && n >= int64(len(poolings)) {
 		return fmt.Errorf("its pooling is number %d, where llama.cpp would stop: %w", n, errDamaged)
 	}
-	if s, ok := g.String(arch + ".rope.scaling.type"); ok && !slices.Contains(ropeScalings, s) {
-		return fmt.Errorf("its rope scaling is %.40q, where llama.cpp %s knows %v: choose another model",
-			s, EngineVersion, ropeScalings)
+	if s, ok := h.String(arch + ".rope.scaling.type"); ok && !slices.Contains(ropeScalings, s) {
+		return fmt.Errorf("its RoPE scaling is %.40q, where llama.cpp %s knows %v: choose another model",
+			s, LlamaVersion, ropeScalings)
 	}
-	return g.checkVocabulary()
+	return h.checkVocabulary()
 }
 
 // checkVocabulary checks that the model can tokenise, and that no two of its tokens are the same.
-func (g *GGUF) checkVocabulary() error {
-	kind, _ := g.String("tokenizer.ggml.model")
-	tokens, ok := g.Strings("tokenizer.ggml.tokens")
+func (h *Header) checkVocabulary() error {
+	kind, _ := h.String("tokenizer.ggml.model")
+	tokens, ok := h.Strings("tokenizer.ggml.tokens")
 	switch {
 	case kind == "" || kind == "none" || kind == "no_vocab":
 		return errors.New("the file has no tokenizer, so it cannot read text: fetch the model from elsewhere")
 	case !slices.Contains(tokenizers, kind):
-		return fmt.Errorf("its tokenizer is %.40q, where llama.cpp %s knows %v: choose another model", kind, EngineVersion, tokenizers)
+		return fmt.Errorf("its tokenizer is %.40q, where llama.cpp %s knows %v: choose another model",
+			kind, LlamaVersion, tokenizers)
 	case !ok || len(tokens) == 0:
 		return fmt.Errorf("its vocabulary is not a list of tokens: %w", errDamaged)
 	}
@@ -75,7 +72,8 @@ func (g *GGUF) checkVocabulary() error {
 			token = fmt.Sprintf("[EMPTY_%d]", i) // as llama.cpp calls it
 		}
 		if seen[token] {
-			return fmt.Errorf("token %d of its vocabulary, %.40q, is there twice, where llama.cpp would stop: %w", i, token, errDamaged)
+			return fmt.Errorf("token %d of its vocabulary, %.40q, is there twice, where llama.cpp would stop: %w",
+				i, token, errDamaged)
 		}
 		seen[token] = true
 	}
@@ -85,12 +83,12 @@ func (g *GGUF) checkVocabulary() error {
 				"needs it: %w", b, errDamaged)
 		}
 	}
-	return g.checkSpecialTokens(kind, len(tokens))
+	return h.checkSpecialTokens(kind, len(tokens))
 }
 
 // checkSpecialTokens checks that the tokens which llama.cpp puts around a text are in the vocabulary. Each
 // has an id by default, which a field overrides if it is below the number of tokens.
-func (g *GGUF) checkSpecialTokens(kind string, tokens int) error {
+func (h *Header) checkSpecialTokens(kind string, tokens int) error {
 	type special struct {
 		name, key, add string // add: the field that says whether the token is added; "" for one that always is
 		added          bool   // unless the field says otherwise
@@ -114,14 +112,15 @@ func (g *GGUF) checkSpecialTokens(kind string, tokens int) error {
 		return nil // its defaults are not written down anywhere but in its vocabulary
 	}
 	for _, s := range list {
-		if add, ok := g.Bool("tokenizer.ggml." + s.add); ok && s.add != "" {
+		if add, ok := h.Bool("tokenizer.ggml." + s.add); ok && s.add != "" {
 			s.added = add
 		}
-		if id, ok := g.values["tokenizer.ggml."+s.key].(uint32); ok && int64(id) < int64(tokens) {
+		if id, ok := h.values["tokenizer.ggml."+s.key].(uint32); ok && int64(id) < int64(tokens) {
 			s.id = int(id)
 		}
 		if s.added && (s.id < 0 || s.id >= tokens) {
-			return fmt.Errorf("its vocabulary of %d tokens has no %s token, where llama.cpp would stop: %w", tokens, s.name, errDamaged)
+			return fmt.Errorf("its vocabulary of %d tokens has no %s token, where llama.cpp would stop: %w",
+				tokens, s.name, errDamaged)
 		}
 	}
 	return nil

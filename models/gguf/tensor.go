@@ -1,4 +1,4 @@
-package models
+package gguf
 
 import (
 	"fmt"
@@ -83,3 +83,26 @@ func elements(shape []int64) (int64, bool) {
 	}
 	return int64(n), true
 }
+
+// A Tensor describes one tensor of a GGUF file.
+type Tensor struct {
+	Name   string
+	Type   TensorType
+	Shape  []int64 // as ggml counts: the dimension that varies fastest first
+	Offset int64   // from the start of the file's tensor data
+}
+
+// Elements is the number of values in the tensor.
+func (t *Tensor) Elements() int64 {
+	n, _ := elements(t.Shape)
+	return n
+}
+
+// Bytes is the size of the tensor's data, padding not included.
+func (t *Tensor) Bytes() int64 {
+	n, _ := t.Type.bytes(t.Shape)
+	return n
+}
+
+// align rounds n up to a multiple of a.
+func align(n, a int64) int64 { return (n + a - 1) / a * a }

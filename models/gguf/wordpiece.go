@@ -1,10 +1,9 @@
-package models
+package gguf
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -16,9 +15,6 @@ type wordPiece struct {
 	stripAccents bool
 	special      map[string]uint32 // ids of "[CLS]" and the like
 }
-
-// maxJSON bounds the tokenizer.json and config.json of a model; real ones are below 20 MB.
-const maxJSON = 64 << 20
 
 // tokenizerJSON is the part of a tokenizer.json that WordPiece needs.
 type tokenizerJSON struct {
@@ -149,16 +145,4 @@ func (v *wordPiece) fields() []Field {
 		out = append(out, Field{"tokenizer.ggml.mask_token_id", id})
 	}
 	return out
-}
-
-// readJSON reads a file of bounded size.
-func readJSON(path string) ([]byte, error) {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if fi.Size() > maxJSON {
-		return nil, fmt.Errorf("%s has %d bytes, more than any such file: is it the right one?", path, fi.Size())
-	}
-	return os.ReadFile(path)
 }

@@ -1,4 +1,4 @@
-package models
+package gguf
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -121,13 +120,13 @@ func (c *bertConfig) fields(name string, pooling uint32) []Field {
 	}
 }
 
-// convertBert writes a BERT embedding model as GGUF, the way llama.cpp lays one out. The folder holds
+// ConvertBERT writes a BERT embedding model as GGUF, the way llama.cpp lays one out. The folder holds
 // config.json, tokenizer.json and one safetensors file, and perhaps 1_Pooling/config.json. Where that
 // is missing, token vectors are averaged, as sentence-transformers does with a bare model; note says so.
 //
 // One difference to the original remains, in llama.cpp's tokenizer: a word of more than 100 letters is one
 // unknown token to BERT's, and is cut into pieces there.
-func convertBert(w io.Writer, dir, name string) (note string, err error) {
+func ConvertBERT(w io.Writer, dir, name string) (note string, err error) {
 	config, err := parseFile(filepath.Join(dir, "config.json"), readBertConfig)
 	if err != nil {
 		return "", err
@@ -153,21 +152,7 @@ func convertBert(w io.Writer, dir, name string) (note string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	return note, WriteGGUF(w, append(config.fields(name, pooling), vocab.fields()...), sources)
-}
-
-// parseFile reads a file and parses it; its errors name the file.
-func parseFile[T any](path string, parse func([]byte) (T, error)) (T, error) {
-	var v T
-	data, err := readJSON(path)
-	if err != nil {
-		return v, err
-	}
-	v, err = parse(data)
-	if err != nil {
-		return v, fmt.Errorf("%s: %w", path, err)
-	}
-	return v, nil
+	return note, Write(w, append(config.fields(name, pooling), vocab.fields()...), sources)
 }
 
 // sources pairs the tensors that the model must have with those that are there.
@@ -222,38 +207,6 @@ func source(want bertTensor, t *safetensor) TensorSource {
 		Name: want.to, Type: target, Shape: shape,
 		Write: func(w io.Writer) error { return t.write(w, target) },
 	}
-}
-
-// openSafetensors opens the one safetensors file of a folder.
-func openSafetensors(dir string) (*os.File, map[string]*safetensor, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".safetensors") {
-			names = append(names, filepath.Join(dir, e.Name()))
-		}
-	}
-	if len(names) != 1 {
-		return nil, nil, fmt.Errorf("%s has %d safetensors files; exactly one is converted", dir, len(names))
-	}
-	f, err := os.Open(names[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	fi, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	tensors, err := readSafetensors(f, fi.Size())
-	if err != nil {
-		f.Close()
-		return nil, nil, fmt.Errorf("%s: %w", names[0], err)
-	}
-	return f, tensors, nil
 }
 
 // bertPooling is llama.cpp's number for how token vectors become a text's, and a note if that is a guess.

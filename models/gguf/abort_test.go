@@ -1,4 +1,4 @@
-package models
+package gguf
 
 import (
 	"bufio"
@@ -153,11 +153,11 @@ func damage(t *testing.T, rng *rand.Rand, whole []byte) []byte {
 // differences lists the fields and tensors of two models that differ.
 func differences(t *testing.T, a, b string) string {
 	t.Helper()
-	g, err := OpenGGUF(a)
+	g, err := ReadFile(a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := OpenGGUF(b)
+	h, err := ReadFile(b)
 	if err != nil {
 		t.Fatal(err)
 	}

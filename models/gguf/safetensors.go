@@ -1,4 +1,4 @@
-package models
+package gguf
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package models
+package gguf
 
 import (
 	"bufio"
@@ -17,9 +17,9 @@ type TensorSource struct {
 	Write func(w io.Writer) error
 }
 
-// WriteGGUF writes a GGUF file, version 3: the fields in their order, then the tensors in theirs. The
+// Write writes a GGUF file, version 3: the fields in their order, then the tensors in theirs. The
 // tensors' data passes through w as it is produced and is never held whole.
-func WriteGGUF(w io.Writer, fields []Field, tensors []TensorSource) error {
+func Write(w io.Writer, fields []Field, tensors []TensorSource) error {
 	out := &counter{w: bufio.NewWriterSize(w, 1<<16)}
 	alignment, err := writeHeader(out, fields, tensors)
 	if err != nil {

@@ -1,4 +1,4 @@
-package models
+package gguf
 
 import (
 	"bytes"
@@ -83,7 +83,7 @@ func TestConvertRefuses(t *testing.T) {
 			t.Fatalf("%s does not hold %q", file, old)
 		}
 		writeFileForTest(t, path, changed)
-		if _, err := convertBert(io.Discard, dir, "x"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ConvertBERT(io.Discard, dir, "x"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s with %s: error is %v, want %q", file, new, err, want)
 		}
 	}
@@ -140,7 +140,7 @@ func FuzzWordPiece(f *testing.F) {
 			return
 		}
 		var b bytes.Buffer
-		if err := WriteGGUF(&b, v.fields(), nil); err != nil {
+		if err := Write(&b, v.fields(), nil); err != nil {
 			t.Fatal(err)
 		}
 		g, err := decode(b.Bytes())

@@ -1,4 +1,4 @@
-package models
+package gguf
 
 import (
 	"archive/tar"
@@ -80,7 +80,7 @@ func convertForTest(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := convertBert(f, dir, "test"); err != nil {
+	if _, err := ConvertBERT(f, dir, "test"); err != nil {
 		t.Fatal(err)
 	}
 	return path

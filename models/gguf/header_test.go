@@ -1,4 +1,4 @@
-package models
+package gguf
 
 import (
 	"bytes"
@@ -56,13 +56,13 @@ func sampleTensors() []TensorSource {
 func encode(t testing.TB, fields []Field, tensors []TensorSource) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteGGUF(&b, fields, tensors); err != nil {
+	if err := Write(&b, fields, tensors); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
-func decode(data []byte) (*GGUF, error) { return ReadGGUF(bytes.NewReader(data), int64(len(data))) }
+func decode(data []byte) (*Header, error) { return Read(bytes.NewReader(data), int64(len(data))) }
 
 func TestRoundTrip(t *testing.T) {
 	for _, alignment := range []uint32{0, 1, 8, 256} {
@@ -227,7 +227,7 @@ func TestTruncation(t *testing.T) {
 func TestWriterRefuses(t *testing.T) {
 	check := func(what string, fields []Field, tensors []TensorSource) {
 		t.Helper()
-		if err := WriteGGUF(io.Discard, fields, tensors); err == nil {
+		if err := Write(io.Discard, fields, tensors); err == nil {
 			t.Errorf("%s was written", what)
 		}
 	}
