@@ -3,6 +3,8 @@ package metrics
 import (
 	"context"
 	"errors"
+
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // A Metric scores one sample. It is a value: a name, a description of what it needs, and a function.
@@ -29,7 +31,7 @@ type Metric struct {
 
 	Outputs []string // the labels of the encoder's numbers that it reads
 
-	Prompts []string // the prompts it uses, by name: see [Prompts]
+	Prompts []*prompts.Prompt // the prompts it asks with, as they are built in
 
 	// At returns the metric with what stands after an @ in its name, which it reads: retrieval/ndcg@7 looks
 	// at seven passages. nil: nothing may stand there.

@@ -211,7 +211,7 @@ func (r *judgeRows) models(data []*judgeData) error {
 				}
 			}
 			for _, p := range config.Prompts {
-				if !slices.Contains(list[0].Prompts, p.Name) {
+				if !slices.Contains(prompts.Names(list[0].Prompts), p.Name) {
 					continue
 				}
 				i := slices.IndexFunc(r.prompts, func(q prompts.Identity) bool { return q.Name == p.Name })

@@ -47,7 +47,7 @@ type metricRow struct {
 func metricsCommand(s *std, args []string) error {
 	f := s.flags("metrics", metricsHelp)
 	format := f.String("format", "table", "table, json or md")
-	prompts := f.String("prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
+	folder := f.String("prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	costs := f.String("costs", "", "a JSON report, `FILE`, from which to add what each metric cost")
 	var criteria criteriaOptions
 	criteria.add(f)
@@ -75,7 +75,7 @@ func metricsCommand(s *std, args []string) error {
 			single = true
 		}
 	}
-	texts, err := loadPrompts(*prompts)
+	texts, err := loadPrompts(*folder)
 	if err != nil {
 		return usageError{err}
 	}
@@ -159,7 +159,7 @@ func (s *std) describe(m metrics.Metric) {
 
 func row(m metrics.Metric) metricRow {
 	r := metricRow{Name: m.Name, Doc: m.Doc, Formula: m.Formula, Source: m.Source, Min: m.Min, Max: m.Max,
-		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: m.Prompts}
+		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: prompts.Names(m.Prompts)}
 	for role, into := range map[backend.Role]*string{backend.Judge: &r.Judge, backend.Embedder: &r.Embedder, backend.Encoder: &r.Encoder} {
 		if ops := m.Asks[role]; ops != 0 {
 			*into = ops.String()
@@ -200,11 +200,8 @@ func abilities(m metrics.Metric) string {
 
 func (s *std) explain(m metrics.Metric, texts prompts.Set) error {
 	s.describe(m)
-	for _, name := range m.Prompts {
-		p, ok := texts.Lookup(name)
-		if !ok {
-			return fmt.Errorf("%s names a prompt %q that there is not", m.Name, name)
-		}
+	for _, p := range m.Prompts {
+		p = texts.For(p)
 		fmt.Fprintf(s.out, "\nprompt %s, version %s\n\n", p.Name, p.Version)
 		for line := range strings.Lines(p.Text) {
 			fmt.Fprint(s.out, strings.TrimRight("  "+line, " "))

@@ -322,10 +322,10 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) report.Manifest {
 			Name: metric.Name, Doc: metric.Doc, Source: metric.Source,
 			Min: metric.Min, Max: metric.Max, LowerIsBetter: metric.LowerIsBetter,
 		})
-		for _, name := range metric.Prompts {
-			if prompt, ok := p.prompts.Lookup(name); ok && !seen[name] {
-				seen[name] = true
-				m.Config.Prompts = append(m.Config.Prompts, prompt.Identity())
+		for _, prompt := range metric.Prompts {
+			if !seen[prompt.Name] {
+				seen[prompt.Name] = true
+				m.Config.Prompts = append(m.Config.Prompts, p.prompts.For(prompt).Identity())
 			}
 		}
 	}

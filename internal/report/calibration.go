@@ -47,7 +47,7 @@ func (o Origin) of(metric string) Origin {
 	m, part := list[0], Origin{}
 	part.IdentityFields = m.Asks.Of(o.Models()).Fields()
 	for _, p := range o.Prompts {
-		if slices.Contains(m.Prompts, p.Name) {
+		if slices.Contains(prompts.Names(m.Prompts), p.Name) {
 			part.Prompts = append(part.Prompts, p)
 		}
 	}

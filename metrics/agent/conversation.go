@@ -13,12 +13,12 @@ import (
 
 // conversationMetrics judge a conversation turn by turn, or wish by wish.
 func conversationMetrics() []metrics.Metric {
-	replies := func(method, doc, source, formula, prompt string, score func(context.Context, metrics.Models, *metrics.Sample) (metrics.Score, error)) metrics.Metric {
+	replies := func(method, doc, source, formula string, prompt *prompts.Prompt, score func(context.Context, metrics.Models, *metrics.Sample) (metrics.Score, error)) metrics.Metric {
 		return metrics.Metric{
 			Name: "conversation/" + method, Doc: doc, Source: source, Formula: formula,
 			Calls: "1 choice for each reply in the conversation",
 			Min:   0, Max: 1, Needs: metrics.Question | metrics.Answer | metrics.History, Asks: metrics.Asks{backend.Judge: backend.CanChoose},
-			Prompts: []string{prompt}, Score: score,
+			Prompts: []*prompts.Prompt{prompt}, Score: score,
 		}
 	}
 	return []metrics.Metric{{
@@ -32,41 +32,21 @@ func conversationMetrics() []metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer | metrics.History,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
-		Prompts: []string{"conversation_wishes", "goal_reached"},
+		Prompts: []*prompts.Prompt{conversationWishesPrompt, goalReachedPrompt},
 		Score:   scoreCompleteness,
 	},
 		replies("relevance", "share of the assistant's replies that respond to what was said before",
 			"after DeepEval's TurnRelevancy, over the whole conversation",
 			"mean over the assistant's replies of the probability that the judge says each is relevant",
-			"conversation_relevance", scoreTurnRelevance),
+			conversationRelevancePrompt, scoreTurnRelevance),
 		replies("knowledge_retention", "share of the assistant's replies that forget nothing the user said before",
 			"after DeepEval's KnowledgeRetention, in one question for each reply",
 			"mean over the replies since the user's second turn of the probability that the judge does not say that it forgets something",
-			"conversation_lapse", scoreRetention),
+			conversationLapsePrompt, scoreRetention),
 		replies("role_adherence", "share of the assistant's replies that keep to the role that the system gave it",
 			"after DeepEval's RoleAdherence",
 			"mean over the assistant's replies of the probability that the judge says each keeps to the role",
-			"conversation_role", scoreRole),
-	}
-}
-
-// conversationPrompts are those of conversationMetrics.
-func conversationPrompts() map[string]prompts.Example {
-	example := prompts.Example{
-		Data:  replyData{Conversation: "<conversation>", Reply: "<reply>"},
-		Shown: map[string]string{".Conversation": "<conversation>", ".Reply": "<reply>"},
-	}
-	return map[string]prompts.Example{
-		"conversation_wishes": {
-			Data:  conversationData{Conversation: "<conversation>"},
-			Shown: map[string]string{".Conversation": "<conversation>"},
-		},
-		"conversation_relevance": example,
-		"conversation_lapse":     example,
-		"conversation_role": {
-			Data:  roleData{Role: "<role>", Conversation: "<conversation>", Reply: "<reply>"},
-			Shown: map[string]string{".Role": "<role>", ".Reply": "<reply>"},
-		},
+			conversationRolePrompt, scoreRole),
 	}
 }
 
@@ -80,7 +60,7 @@ type (
 )
 
 func scoreCompleteness(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	wishes, err := listInConversation(ctx, m, "conversation_wishes", transcript(conversation(s)))
+	wishes, err := listInConversation(ctx, m, conversationWishesPrompt, transcript(conversation(s)))
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -95,7 +75,7 @@ func scoreCompleteness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 }
 
 func scoreTurnRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	chances, findings, err := judgeReplies(ctx, m, s, replyQuestion{prompt: "conversation_relevance", after: 1})
+	chances, findings, err := judgeReplies(ctx, m, s, replyQuestion{prompt: conversationRelevancePrompt, after: 1})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -104,7 +84,7 @@ func scoreTurnRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample
 
 // scoreRetention leaves out the replies to the user's first turn: there is nothing yet to forget.
 func scoreRetention(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	chances, findings, err := judgeReplies(ctx, m, s, replyQuestion{prompt: "conversation_lapse", lapse: true, after: 2})
+	chances, findings, err := judgeReplies(ctx, m, s, replyQuestion{prompt: conversationLapsePrompt, lapse: true, after: 2})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -121,7 +101,7 @@ func scoreRole(ctx context.Context, m metrics.Models, s *metrics.Sample) (metric
 	if role == nil {
 		return metrics.Score{}, fmt.Errorf("%w: the history has no system's turn that gives the assistant a role", metrics.ErrNotApplicable)
 	}
-	chances, findings, err := judgeReplies(ctx, m, s, replyQuestion{prompt: "conversation_role", role: strings.Join(role, "\n")})
+	chances, findings, err := judgeReplies(ctx, m, s, replyQuestion{prompt: conversationRolePrompt, role: strings.Join(role, "\n")})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -130,7 +110,7 @@ func scoreRole(ctx context.Context, m metrics.Models, s *metrics.Sample) (metric
 
 // A replyQuestion is a question of yes or no about each of the assistant's replies.
 type replyQuestion struct {
-	prompt string
+	prompt *prompts.Prompt
 	role   string // that the system gave the assistant; "": the question is about none
 	lapse  bool   // yes is bad
 	after  int    // the user's turns that must stand before a reply

@@ -27,7 +27,7 @@ func goalMetrics() []metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.References,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts: []string{"goal_reached"},
+		Prompts: []*prompts.Prompt{goalReachedPrompt},
 		Score:   scoreGoalReached,
 	}, {
 		Name:    "goal/inferred",
@@ -39,23 +39,9 @@ func goalMetrics() []metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
-		Prompts: []string{"goal_inferred", "goal_reached"},
+		Prompts: []*prompts.Prompt{goalInferredPrompt, goalReachedPrompt},
 		Score:   scoreGoalInferred,
 	}}
-}
-
-// goalPrompts are those of goalMetrics.
-func goalPrompts() map[string]prompts.Example {
-	return map[string]prompts.Example{
-		"goal_inferred": {
-			Data:  conversationData{Conversation: "<conversation>"},
-			Shown: map[string]string{".Conversation": "<conversation>"},
-		},
-		"goal_reached": {
-			Data:  goalData{Conversation: "<conversation>", Goal: "<goal>"},
-			Shown: map[string]string{".Conversation": "<conversation>", ".Goal": "<goal>"},
-		},
-	}
 }
 
 // goalData is what goal_reached is rendered with.
@@ -83,7 +69,7 @@ func scoreGoalReached(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 func scoreGoalInferred(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	var all []ask.Item
 	_, err := metrics.NewPassage(transcript(conversation(s))).InWindows(false, func(part string) error {
-		goal, err := ask.Judge(ctx, m, ask.Query{Prompt: "goal_inferred", Data: conversationData{part}}, decodeGoal)
+		goal, err := ask.Judge(ctx, m, ask.Query{Prompt: goalInferredPrompt, Data: conversationData{part}}, decodeGoal)
 		all = append(all, ask.Item{Number: -1, Text: goal})
 		return err
 	})
@@ -108,7 +94,7 @@ func goalsReached(ctx context.Context, m metrics.Models, s *metrics.Sample, goal
 	var chances []float64
 	var findings []metrics.Finding
 	for _, goal := range goals {
-		p, windows, err := ask.YesInWindows(ctx, m, "goal_reached", lines, func(text string) any { return goalData{text, goal} })
+		p, windows, err := ask.YesInWindows(ctx, m, goalReachedPrompt, lines, func(text string) any { return goalData{text, goal} })
 		if err != nil {
 			return nil, nil, err
 		}

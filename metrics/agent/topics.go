@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/assay-eval/assay/backend"
@@ -26,7 +25,7 @@ func topicMetrics() []metrics.Metric {
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer | metrics.ReferenceTopics,
 			Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
-			Prompts: []string{"topic_list", "topic_answered", "topic_allowed"},
+			Prompts: []*prompts.Prompt{topicListPrompt, topicAnsweredPrompt, topicAllowedPrompt},
 			Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				counts, findings, err := countTopics(ctx, m, s)
 				if err != nil {
@@ -45,24 +44,6 @@ func topicMetrics() []metrics.Metric {
 			"topics answered that the reference has / topics answered", topicCounts.precision),
 		metric("recall", "share of the topics that the reference has, of those raised, that were answered",
 			"topics answered that the reference has / topics raised that the reference has", topicCounts.recall),
-	}
-}
-
-// topicPrompts are those of topicMetrics.
-func topicPrompts() map[string]prompts.Example {
-	return map[string]prompts.Example{
-		"topic_list": {
-			Data:  conversationData{Conversation: "<conversation>"},
-			Shown: map[string]string{".Conversation": "<conversation>"},
-		},
-		"topic_answered": {
-			Data:  topicAnsweredData{Conversation: "<conversation>", Topic: "<topic>"},
-			Shown: map[string]string{".Conversation": "<conversation>", ".Topic": "<topic>"},
-		},
-		"topic_allowed": {
-			Data:  topicAllowedData{Topics: []string{"<first>", "<second>"}, Topic: "<topic>"},
-			Shown: map[string]string{".Topics": "<first>", "every one of .Topics": "<second>", ".Topic": "<topic>"},
-		},
 	}
 }
 
@@ -108,7 +89,7 @@ func (n topicCounts) recall() (float64, error) {
 
 func countTopics(ctx context.Context, m metrics.Models, s *metrics.Sample) (topicCounts, []metrics.Finding, error) {
 	lines := transcript(conversation(s))
-	topics, err := listInConversation(ctx, m, "topic_list", lines)
+	topics, err := listInConversation(ctx, m, topicListPrompt, lines)
 	if err != nil {
 		return topicCounts{}, nil, err
 	}
@@ -118,13 +99,13 @@ func countTopics(ctx context.Context, m metrics.Models, s *metrics.Sample) (topi
 	var n topicCounts
 	var findings []metrics.Finding
 	for _, topic := range topics {
-		answered, _, err := ask.YesInWindows(ctx, m, "topic_answered", lines, func(text string) any {
+		answered, _, err := ask.YesInWindows(ctx, m, topicAnsweredPrompt, lines, func(text string) any {
 			return topicAnsweredData{text, topic}
 		})
 		if err != nil {
 			return topicCounts{}, nil, err
 		}
-		allowed, err := ask.Yes(ctx, m, "topic_allowed", topicAllowedData{s.ReferenceTopics, topic})
+		allowed, err := ask.Yes(ctx, m, topicAllowedPrompt, topicAllowedData{s.ReferenceTopics, topic})
 		if err != nil {
 			return topicCounts{}, nil, err
 		}
@@ -150,11 +131,8 @@ func (n *topicCounts) count(allowed, answered bool) bool {
 
 // listInConversation has the judge list something about a conversation, by a prompt that is given it: each
 // once. One that is too long is read in parts.
-func listInConversation(ctx context.Context, m metrics.Models, prompt string, lines []string) ([]string, error) {
-	p, ok := m.Prompts.Lookup(prompt)
-	if !ok {
-		return nil, errors.New("no prompt " + prompt)
-	}
+func listInConversation(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, lines []string) ([]string, error) {
+	p := m.Prompts.For(prompt)
 	var all []ask.Item
 	_, err := metrics.NewPassage(lines).InWindows(false, func(part string) error {
 		q := ask.Query{Prompt: prompt, Data: conversationData{part}, Room: len(part) / 16, Splittable: true}

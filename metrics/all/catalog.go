@@ -144,20 +144,23 @@ func metricNames() []string {
 	return names
 }
 
-// PromptExamples describes the prompts of all metrics, by name.
-func PromptExamples() map[string]prompts.Example {
-	all := make(map[string]prompts.Example)
-	for _, family := range []map[string]prompts.Example{
-		judged.Prompts(), likelihood.Prompts(), criteria.Prompts(), agent.Prompts(),
-	} {
-		maps.Copy(all, family)
+// Prompts returns the prompts that metrics ask with, those described by a user too, sorted by name.
+func Prompts() []*prompts.Prompt {
+	list := criteria.Prompts()
+	for _, m := range All() {
+		for _, p := range m.Prompts {
+			if !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
 	}
-	return all
+	slices.SortFunc(list, func(a, b *prompts.Prompt) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // LoadPrompts reads the user's prompts, files *.tmpl at the root of fsys, each of which replaces the built-in one of
 // its name: see [prompts.Load].
-func LoadPrompts(fsys fs.FS) (prompts.Set, error) { return prompts.Load(fsys, PromptExamples()) }
+func LoadPrompts(fsys fs.FS) (prompts.Set, error) { return prompts.Load(fsys, Prompts()) }
 
 // LoadCriteria reads metrics that a user describes in a file: see [criteria.Load].
 func LoadCriteria(file string, text []byte) ([]metrics.Metric, error) {

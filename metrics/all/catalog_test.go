@@ -1,6 +1,7 @@
 package all
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -127,30 +128,40 @@ func TestCheck(t *testing.T) {
 }
 
 func TestBuiltinPrompts(t *testing.T) {
-	names := prompts.Set{}.Names()
-	if len(names) != len(PromptExamples()) {
-		t.Errorf("%d prompts described, %d files", len(names), len(PromptExamples()))
+	files, err := filepath.Glob("../prompts/*.tmpl")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d prompts: %v", len(files), err)
 	}
-	var used []string
+	var names []string
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), ".tmpl"))
+	}
+	if used := prompts.Names(Prompts()); !slices.Equal(used, names) {
+		t.Errorf("metrics use %q, there are %q", used, names)
+	}
 	own, err := LoadCriteria("own", []byte("a/b: {criterion: c, steps: judge}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range append(All(), own...) {
-		used = append(used, m.Prompts...)
+	for _, p := range own[0].Prompts {
+		if !slices.Contains(Prompts(), p) {
+			t.Errorf("a criterion asks with %s, which nobody can replace", p.Name)
+		}
 	}
-	slices.Sort(used)
-	if used = slices.Compact(used); !slices.Equal(used, names) {
-		t.Errorf("metrics use %q, there are %q", used, names)
-	}
-	for _, name := range names {
-		p, ok := prompts.Set{}.Lookup(name)
-		if !ok || p.Version == "" || !strings.HasPrefix(p.Digest, "sha256:") {
+	for _, p := range Prompts() {
+		name := p.Name
+		if p.Version == "" || !strings.HasPrefix(p.Digest, "sha256:") {
 			t.Errorf("%s: %+v", name, p)
 		}
-		messages, err := p.Render(PromptExamples()[name].Data)
+		messages, err := p.Render(p.Example.Data)
 		if err != nil {
 			t.Fatal(err)
+		}
+		last := messages[len(messages)-1].Text
+		for field, want := range p.Example.Shown {
+			if !strings.Contains(last, want) {
+				t.Errorf("the last message of %s does not show %s", name, field)
+			}
 		}
 		req := &backend.GenerateRequest{Messages: messages, MaxTokens: p.MaxTokens, Stop: p.Stop, Sampling: p.Sampling}
 		if err := req.Check(); err != nil {

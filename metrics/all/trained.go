@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // MostJudge is how many bytes a judge's file has at most. The largest that training makes has a third of them.
@@ -70,9 +71,9 @@ func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 		if !j.Features[i].Optional {
 			m.Needs |= f.Needs
 		}
-		for _, name := range f.Prompts {
-			if !slices.Contains(m.Prompts, name) {
-				m.Prompts = append(m.Prompts, name)
+		for _, p := range f.Prompts {
+			if !slices.Contains(m.Prompts, p) {
+				m.Prompts = append(m.Prompts, p)
 			}
 		}
 	}
@@ -152,8 +153,10 @@ func (j *TrainedJudge) CheckModels(models metrics.Models) error {
 				j.Metric, d.Role.Title(), d.A.Name, d.A.Digest, d.B.Name, d.B.Digest)
 		}
 	}
+	asked := Prompts()
 	for _, p := range j.Prompts {
-		if now, ok := models.Prompts.Lookup(p.Name); !ok || now.Digest != p.Digest {
+		i := slices.IndexFunc(asked, func(q *prompts.Prompt) bool { return q.Name == p.Name })
+		if i < 0 || models.Prompts.For(asked[i]).Digest != p.Digest {
 			return fmt.Errorf("%s was trained with another text of the prompt %s: train again, or leave that text as it was", j.Metric, p.Name)
 		}
 	}

@@ -146,7 +146,7 @@ func TestTrainedJudgeChecksModels(t *testing.T) {
 	check("with the judge small", large, small)
 	j.Prompts = []prompts.Identity{{Name: "faithfulness_verdict", Digest: "another"}}
 	check("another text of the prompt faithfulness_verdict", small, small)
-	p, _ := prompts.Set{}.Lookup("faithfulness_verdict")
+	p := Prompts()[slices.Index(prompts.Names(Prompts()), "faithfulness_verdict")]
 	j.Prompts[0].Digest = p.Digest
 	check("", small, small)
 }

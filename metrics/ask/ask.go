@@ -10,13 +10,14 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // A Query is one prompt and what goes into it.
 type Query struct {
-	Prompt string // its name
-	Data   any    // what its templates use
-	Room   int    // tokens of reply beyond the prompt's max_tokens
+	Prompt *prompts.Prompt // as it is built in; the one that [metrics.Models] has in its place is asked
+	Data   any             // what its templates use
+	Room   int             // tokens of reply beyond the prompt's max_tokens
 
 	// schema is that of the reply, for a prompt that asks for JSON. It bounds the reply's length. An engine
 	// that can is held to it; none is trusted to have kept it.
@@ -45,10 +46,7 @@ type Reply struct {
 // wraps ErrBadReply and quotes the last reply. Errors of the backend are returned as they are.
 func Judge[T any](ctx context.Context, m metrics.Models, q Query, decode func(Reply) (T, error)) (T, error) {
 	var zero T
-	p, ok := m.Prompts.Lookup(q.Prompt)
-	if !ok {
-		return zero, fmt.Errorf("no prompt %q", q.Prompt)
-	}
+	p := m.Prompts.For(q.Prompt)
 	messages, err := p.Render(q.Data)
 	if err != nil {
 		return zero, fmt.Errorf("prompt %s: %v", p.Name, err)

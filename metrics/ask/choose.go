@@ -8,15 +8,13 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // LogProbs asks how probable each continuation is after a prompt: one list of natural logarithms for each
 // continuation, one number for each of its tokens, and at least one.
-func LogProbs(ctx context.Context, m metrics.Models, prompt string, data any, continuations []string) ([][]float64, error) {
-	p, ok := m.Prompts.Lookup(prompt)
-	if !ok {
-		return nil, fmt.Errorf("no prompt %q", prompt)
-	}
+func LogProbs(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, continuations []string) ([][]float64, error) {
+	p := m.Prompts.For(prompt)
 	messages, err := p.Render(data)
 	if err != nil {
 		return nil, fmt.Errorf("prompt %s: %v", p.Name, err)
@@ -56,7 +54,7 @@ type choice struct {
 // Weigh asks which of several options the judge would reply with. Only the first token of an option counts,
 // so that a long one is at no disadvantage and engines that know no more can answer too; options must
 // differ in it.
-func Weigh(ctx context.Context, m metrics.Models, prompt string, data any, options []string) (choice, error) {
+func Weigh(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, options []string) (choice, error) {
 	lists, err := LogProbs(ctx, m, prompt, data, options)
 	if err != nil {
 		return choice{}, err
@@ -66,7 +64,7 @@ func Weigh(ctx context.Context, m metrics.Models, prompt string, data any, optio
 		top = max(top, list[0])
 		for j := range i {
 			if list[0] == lists[j][0] && options[i][0] == options[j][0] {
-				return choice{}, fmt.Errorf("prompt %s: %q and %q begin with one token, and cannot be told apart: name other words", prompt, options[j], options[i])
+				return choice{}, fmt.Errorf("prompt %s: %q and %q begin with one token, and cannot be told apart: name other words", prompt.Name, options[j], options[i])
 			}
 		}
 	}
@@ -85,14 +83,14 @@ func Weigh(ctx context.Context, m metrics.Models, prompt string, data any, optio
 
 // Choose asks which of several options the judge would reply with: the probability of each, given that it
 // is one of them. See weigh.
-func Choose(ctx context.Context, m metrics.Models, prompt string, data any, options []string) ([]float64, error) {
+func Choose(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, options []string) ([]float64, error) {
 	c, err := Weigh(ctx, m, prompt, data, options)
 	return c.Chances, err
 }
 
 // Yes asks a question of yes and no and returns the probability of yes. The words are Yes and No, or the
 // first of those that the prompt's header gives.
-func Yes(ctx context.Context, m metrics.Models, prompt string, data any) (float64, error) {
+func Yes(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any) (float64, error) {
 	c, err := yesOrNo(ctx, m, prompt, data)
 	if err != nil {
 		return 0, err
@@ -101,17 +99,14 @@ func Yes(ctx context.Context, m metrics.Models, prompt string, data any) (float6
 }
 
 // yesOrNo is weigh with the options yes and no, in this order.
-func yesOrNo(ctx context.Context, m metrics.Models, prompt string, data any) (choice, error) {
-	p, ok := m.Prompts.Lookup(prompt)
-	if !ok {
-		return choice{}, fmt.Errorf("no prompt %q", prompt)
-	}
+func yesOrNo(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any) (choice, error) {
+	p := m.Prompts.For(prompt)
 	return Weigh(ctx, m, prompt, data, []string{cmp.Or(p.YesWord, "Yes"), cmp.Or(p.NoWord, "No")})
 }
 
 // YesInWindows is yes about texts that may be too long for one prompt: data is given the part to show, and
 // the highest probability of any window counts. It returns the number of windows.
-func YesInWindows(ctx context.Context, m metrics.Models, prompt string, texts []string, data func(text string) any) (float64, int, error) {
+func YesInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, data func(text string) any) (float64, int, error) {
 	p, err := PollInWindows(ctx, m, prompt, texts, 1, func(text string, _ int) any { return data(text) })
 	if err != nil {
 		return 0, 0, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // A poll is what the judge says to several questions of yes and no about a text.
@@ -17,7 +18,7 @@ type poll struct {
 // PollInWindows asks n questions of yes and no about texts that may be too long for one prompt: data is
 // given the part to show and the number of the question, from 0. Every question is asked about one window
 // before any is asked about the next, so that what the prompts have in common is computed once.
-func PollInWindows(ctx context.Context, m metrics.Models, prompt string, texts []string, n int, data func(text string, i int) any) (poll, error) {
+func PollInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, n int, data func(text string, i int) any) (poll, error) {
 	p := poll{Yes: make([][]float64, n), Mass: 1}
 	passage := metrics.NewPassage(texts)
 	if len(passage.Sentences) == 0 {
@@ -43,7 +44,7 @@ func PollInWindows(ctx context.Context, m metrics.Models, prompt string, texts [
 }
 
 // PollOnce asks one question of yes and no about something that a single prompt must hold.
-func PollOnce(ctx context.Context, m metrics.Models, prompt string, data any) (poll, error) {
+func PollOnce(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any) (poll, error) {
 	c, err := yesOrNo(ctx, m, prompt, data)
 	if err != nil {
 		return poll{}, err

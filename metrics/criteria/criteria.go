@@ -3,7 +3,6 @@ package criteria
 import (
 	"context"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -82,7 +81,7 @@ func rowRubric() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer | metrics.Rubrics,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts: []string{"criteria_rubric"},
+		Prompts: []*prompts.Prompt{criteriaRubricPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			levels, err := rowLevels(s.Rubrics)
 			if err != nil {
@@ -123,21 +122,4 @@ func rowLevels(rubric map[string]string) ([]rubricLevel, error) {
 		return nil, fmt.Errorf("%w: a rubric of %d levels leaves nothing to choose", metrics.ErrNotApplicable, len(levels))
 	}
 	return levels, nil
-}
-
-// criteriaPrompts are those of criteriaMetrics, of safetyMetrics and of a user's own criteria.
-func criteriaPrompts() map[string]prompts.Example {
-	texts := []shownText{{"<first name>", "<first>"}, {"<second name>", "<second>"}}
-	with := func(shown map[string]string) map[string]string {
-		maps.Copy(shown, map[string]string{".Texts": "<first>", "every one of .Texts": "<second>", "the names of .Texts": "<second name>"})
-		return shown
-	}
-	return map[string]prompts.Example{
-		"criteria_question": {Data: criterionQuestion{texts, "<ask>"}, Shown: with(map[string]string{".Question": "<ask>"})},
-		"criteria_score": {Data: criterionScore{texts, "<criterion>", []string{"<step>"}, 3, 7},
-			Shown: with(map[string]string{".Criterion": "<criterion>", ".Steps": "<step>", ".Lowest": "3", ".Highest": "7"})},
-		"criteria_rubric": {Data: criterionRubric{texts, []rubricLevel{{3, "<low>"}, {7, "<high>"}}},
-			Shown: with(map[string]string{".Levels": "<low>", "every one of .Levels": "<high>", "their numbers": "7"})},
-		"criteria_steps": {Data: criterionSteps{"<criterion>"}, Shown: map[string]string{".Criterion": "<criterion>"}},
-	}
 }

@@ -128,7 +128,7 @@ func TestNumberChances(t *testing.T) {
 			return []float64{-100}
 		}}
 		data := criterionScore{[]shownText{{"Answer", "a"}}, "c", nil, 0, 10}
-		got, err := numberChances(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}}, "criteria_score", data, scaleNumbers(0, 10))
+		got, err := numberChances(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}}, criteriaScorePrompt, data, scaleNumbers(0, 10))
 		if err != nil || math.Abs(got[10]-want10) > 1e-9 || math.Abs(got[1]-want1) > 1e-9 || math.Abs(got[7]-(1-want10-want1)) > 1e-9 {
 			t.Errorf("chances %v, %v; want %v of 10 and %v of 1", got, err, want10, want1)
 		}

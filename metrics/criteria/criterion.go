@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // What the prompts are rendered with. The texts of the sample come first and what is asked about them last:
@@ -192,7 +192,7 @@ func questionMetric(f frame, question string) metrics.Metric {
 	m.Formula = "probability that the judge replies yes to: " + inOneLine(question)
 	m.Calls = "1 choice; 1 reply where the judge cannot choose"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
-	m.Prompts = []string{"criteria_question"}
+	m.Prompts = []*prompts.Prompt{criteriaQuestionPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 		return f.scoreTexts(s, func(texts []shownText) (metrics.Score, error) {
 			p, finding, err := askYes(ctx, m, texts, question)
@@ -208,16 +208,13 @@ func askYes(ctx context.Context, m metrics.Models, texts []shownText, question s
 	f := metrics.Finding{Kind: "question", Text: question}
 	data := criterionQuestion{texts, question}
 	if m.Role(backend.Judge).Info().Ops.Has(backend.CanChoose) {
-		p, err := ask.Yes(ctx, m, "criteria_question", data)
+		p, err := ask.Yes(ctx, m, criteriaQuestionPrompt, data)
 		said := p >= 0.5
 		f.Verdict, f.Value = &said, &p
 		return p, f, err
 	}
-	prompt, ok := m.Prompts.Lookup("criteria_question")
-	if !ok {
-		return 0, f, errors.New("no prompt criteria_question")
-	}
-	v, err := ask.Judge(ctx, m, ask.Query{Prompt: prompt.Name, Data: data}, func(r ask.Reply) (ask.Verdict, error) {
+	prompt := m.Prompts.For(criteriaQuestionPrompt)
+	v, err := ask.Judge(ctx, m, ask.Query{Prompt: prompt, Data: data}, func(r ask.Reply) (ask.Verdict, error) {
 		if v := ask.VerdictWordsOf(prompt).Find(r.Text, []string{question}, r.Cut); v.Given {
 			return v, nil
 		}
@@ -237,9 +234,9 @@ func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest,
 	m.Formula = fmt.Sprintf("expectation of the judge's number from %d to %d, taken to the range, for: %s", lowest, highest, inOneLine(words))
 	m.Calls = "1 choice; 1 reply where the judge cannot choose"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
-	m.Prompts = []string{"criteria_score"}
+	m.Prompts = []*prompts.Prompt{criteriaScorePrompt}
 	if judgeSteps {
-		m.Prompts = []string{"criteria_steps", "criteria_score"}
+		m.Prompts = []*prompts.Prompt{criteriaStepsPrompt, criteriaScorePrompt}
 		m.Calls += "; 1 reply for the steps, the same for all samples"
 	}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -251,7 +248,7 @@ func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest,
 			}
 		}
 		return f.scoreTexts(s, func(texts []shownText) (metrics.Score, error) {
-			mean, because, err := askNumber(ctx, m, "criteria_score", criterionScore{texts, words, steps, lowest, highest}, scaleNumbers(lowest, highest))
+			mean, because, err := askNumber(ctx, m, criteriaScorePrompt, criterionScore{texts, words, steps, lowest, highest}, scaleNumbers(lowest, highest))
 			value := f.rescale((mean - float64(lowest)) / float64(highest-lowest))
 			return metrics.Score{Value: value, Because: append(stepFindings(judgeSteps, steps), because...)}, err
 		})
@@ -262,7 +259,7 @@ func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest,
 // judgesSteps has the judge say how to go about a criterion. The request is the same for every sample of a
 // run, so that the cache answers all but the first.
 func judgesSteps(ctx context.Context, m metrics.Models, words string) ([]string, error) {
-	return ask.Judge(ctx, m, ask.Query{Prompt: "criteria_steps", Data: criterionSteps{words}}, func(r ask.Reply) ([]string, error) {
+	return ask.Judge(ctx, m, ask.Query{Prompt: criteriaStepsPrompt, Data: criterionSteps{words}}, func(r ask.Reply) ([]string, error) {
 		return ask.DecodeList(r, nil)
 	})
 }
@@ -294,7 +291,7 @@ func rubricMetric(f frame, levels []rubricLevel) metrics.Metric {
 	m.Formula = "sum over the levels of level x its probability"
 	m.Calls = "1 choice; 1 reply where the judge cannot choose"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
-	m.Prompts = []string{"criteria_rubric"}
+	m.Prompts = []*prompts.Prompt{criteriaRubricPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 		return f.scoreTexts(s, func(texts []shownText) (metrics.Score, error) { return onRubric(ctx, m, texts, levels) })
 	}
@@ -306,13 +303,13 @@ func onRubric(ctx context.Context, m metrics.Models, texts []shownText, levels [
 	for _, l := range levels {
 		numbers = append(numbers, l.Number)
 	}
-	mean, because, err := askNumber(ctx, m, "criteria_rubric", criterionRubric{texts, levels}, numbers)
+	mean, because, err := askNumber(ctx, m, criteriaRubricPrompt, criterionRubric{texts, levels}, numbers)
 	return metrics.Score{Value: metrics.Clamp(mean, float64(numbers[0]), float64(numbers[len(numbers)-1])), Because: because}, err
 }
 
 // askNumber asks which of several numbers, which ascend, the judge would reply with. It returns the
 // expectation; of a judge that does not tell probabilities, the number in its reply.
-func askNumber(ctx context.Context, m metrics.Models, prompt string, data any, numbers []int) (float64, []metrics.Finding, error) {
+func askNumber(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, numbers []int) (float64, []metrics.Finding, error) {
 	ops := m.Role(backend.Judge).Info().Ops
 	if highest := numbers[len(numbers)-1]; ops.Has(backend.CanScore) || highest < 10 && ops.Has(backend.CanChoose) {
 		chances, err := numberChances(ctx, m, prompt, data, numbers)
@@ -333,7 +330,7 @@ func askNumber(ctx context.Context, m metrics.Models, prompt string, data any, n
 
 // numberChances is choose among numbers. Of 1 and 10, which may begin with the same token, the one is
 // what is left of it when the other is taken off.
-func numberChances(ctx context.Context, m metrics.Models, prompt string, data any, numbers []int) ([]float64, error) {
+func numberChances(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, numbers []int) ([]float64, error) {
 	var options []string
 	for _, n := range numbers {
 		options = append(options, strconv.Itoa(n))

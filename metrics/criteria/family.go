@@ -1,7 +1,6 @@
 package criteria
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/assay-eval/assay/metrics"
@@ -13,11 +12,7 @@ func Metrics() []metrics.Metric {
 	return slices.Concat(criteriaMetrics(), safetyMetrics())
 }
 
-// criteriaFamilyPrompts describe the prompts that they ask with, by name.
-func Prompts() map[string]prompts.Example {
-	all := make(map[string]prompts.Example)
-	for _, part := range []map[string]prompts.Example{criteriaPrompts()} {
-		maps.Copy(all, part)
-	}
-	return all
+// Prompts are those that criteria ask with.
+func Prompts() []*prompts.Prompt {
+	return []*prompts.Prompt{criteriaQuestionPrompt, criteriaRubricPrompt, criteriaScorePrompt, criteriaStepsPrompt}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -188,7 +189,7 @@ func graphMetric(f frame, g decisionGraph) metrics.Metric {
 	m.Formula = "the score at the end of the path of the likelier answers"
 	m.Calls = fmt.Sprintf("1 choice, or 1 reply where the judge cannot choose, for each question on the path, of %d", len(g.nodes))
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
-	m.Prompts = []string{"criteria_question"}
+	m.Prompts = []*prompts.Prompt{criteriaQuestionPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 		texts, err := shownTexts(s, f.show)
 		if err != nil {

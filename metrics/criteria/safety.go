@@ -7,6 +7,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // safetyMetrics are judgements on harm, and signs of it.
@@ -57,14 +58,14 @@ func injectionJudge() metrics.Metric {
 		LowerIsBetter: true,
 		Needs:         metrics.Contexts,
 		Asks:          metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts:       []string{"criteria_question"},
+		Prompts:       []*prompts.Prompt{criteriaQuestionPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			var score metrics.Score
 			for i, text := range s.Contexts {
 				if metrics.Blank(text) {
 					continue
 				}
-				p, _, err := ask.YesInWindows(ctx, m, "criteria_question", []string{text}, func(text string) any {
+				p, _, err := ask.YesInWindows(ctx, m, criteriaQuestionPrompt, []string{text}, func(text string) any {
 					return criterionQuestion{[]shownText{{"Text", text}}, question}
 				})
 				if err != nil {

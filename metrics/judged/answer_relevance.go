@@ -8,6 +8,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -25,7 +26,7 @@ func answerRelevanceQuestions() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate, backend.Embedder: backend.CanEmbed},
-		Prompts: []string{"answer_relevance_question"},
+		Prompts: []*prompts.Prompt{answerRelevanceQuestionPrompt},
 		Score:   scoreAnswerRelevance,
 	}
 }
@@ -43,7 +44,7 @@ type QuestionData struct {
 func scoreAnswerRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	texts := []string{s.Question}
 	for i := range relevanceQuestions {
-		q := ask.Query{Prompt: "answer_relevance_question", Data: QuestionData{s.Answer}, First: i, Step: relevanceQuestions}
+		q := ask.Query{Prompt: answerRelevanceQuestionPrompt, Data: QuestionData{s.Answer}, First: i, Step: relevanceQuestions}
 		question, err := ask.Judge(ctx, m, q, decodeQuestion)
 		if err != nil {
 			return metrics.Score{}, err

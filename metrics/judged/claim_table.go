@@ -9,6 +9,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // A claimTable is what an answer and a reference claim, and which texts bear it out.
@@ -116,8 +117,8 @@ func (p claimParts) calls() string {
 
 // claimTablePrompts are the prompts that fill a claimTable: those of faithfulness/claims, asked in the same way,
 // so that what one metric has asked no other asks again.
-func claimTablePrompts() []string {
-	return []string{"faithfulness_statements", "faithfulness_verdicts", "faithfulness_verdict"}
+func claimTablePrompts() []*prompts.Prompt {
+	return []*prompts.Prompt{faithfulnessStatementsPrompt, faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt}
 }
 
 // newClaimTable fills the parts of a table for one reference. Where one of the texts that are broken up

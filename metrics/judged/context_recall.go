@@ -3,13 +3,13 @@ package judged
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -49,7 +49,7 @@ func contextPrecision(method, target string) metrics.Metric {
 		Min:     0,
 		Max:     1,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []string{"context_usefulness"},
+		Prompts: []*prompts.Prompt{contextUsefulnessPrompt},
 	}
 }
 
@@ -83,10 +83,7 @@ type usefulnessData struct {
 // usefulness asks whether a text was of use for an answer. One that is long is if any of its windows is, and
 // a blank one is not.
 func usefulness(ctx context.Context, m metrics.Models, s *metrics.Sample, answer, text string) (ask.Verdict, error) {
-	p, ok := m.Prompts.Lookup("context_usefulness")
-	if !ok {
-		return ask.Verdict{}, errors.New("no prompt context_usefulness")
-	}
+	p := m.Prompts.For(contextUsefulnessPrompt)
 	var v ask.Verdict
 	if metrics.Blank(text) {
 		return v, nil
@@ -96,7 +93,7 @@ func usefulness(ctx context.Context, m metrics.Models, s *metrics.Sample, answer
 			return nil
 		}
 		q := ask.Query{
-			Prompt: p.Name,
+			Prompt: p,
 			Data:   usefulnessData{s.Question, answer, part, s.History},
 			Schema: json.RawMessage(reasonedVerdict),
 		}
@@ -174,7 +171,7 @@ func contextRecallEntities() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Contexts | metrics.References,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []string{"context_entities"},
+		Prompts: []*prompts.Prompt{contextEntitiesPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			return byReference(s, false, func(reference string) (metrics.Score, error) {
 				return scoreEntityRecall(ctx, m, s, reference)
@@ -216,13 +213,10 @@ type entitiesData struct {
 
 // entities has the judge list what texts name, each once.
 func entities(ctx context.Context, m metrics.Models, texts []string) ([]string, error) {
-	p, ok := m.Prompts.Lookup("context_entities")
-	if !ok {
-		return nil, errors.New("no prompt context_entities")
-	}
+	p := m.Prompts.For(contextEntitiesPrompt)
 	var all []ask.Item
 	_, err := metrics.NewPassage(texts).InWindows(false, func(part string) error {
-		q := ask.Query{Prompt: p.Name, Data: entitiesData{part}, Room: len(part) / 3, Splittable: true}
+		q := ask.Query{Prompt: p, Data: entitiesData{part}, Room: len(part) / 3, Splittable: true}
 		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return decodeEntities(r, p.Nothing) })
 		for _, name := range list {
 			all = append(all, ask.Item{Number: -1, Text: name})

@@ -10,6 +10,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -26,7 +27,7 @@ func contextRelevanceSentences() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []string{"context_relevance_sentences"},
+		Prompts: []*prompts.Prompt{contextRelevanceSentencesPrompt},
 		Score:   scoreContextRelevance,
 	}
 }
@@ -42,10 +43,7 @@ type sentencesData struct {
 const maxExtract = 192
 
 func scoreContextRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	p, ok := m.Prompts.Lookup("context_relevance_sentences")
-	if !ok {
-		return metrics.Score{}, errors.New("no prompt context_relevance_sentences")
-	}
+	p := m.Prompts.For(contextRelevanceSentencesPrompt)
 	passage := metrics.NewPassage(s.Contexts)
 	var texts []string
 	var origin []int
@@ -63,7 +61,7 @@ func scoreContextRelevance(ctx context.Context, m metrics.Models, s *metrics.Sam
 	var strange []string
 	windows, err := passage.InWindows(false, func(text string) error {
 		q := ask.Query{
-			Prompt:     p.Name,
+			Prompt:     p,
 			Data:       sentencesData{s.Question, text, s.History},
 			Room:       min(len(text)/8, maxExtract),
 			Splittable: true,

@@ -28,7 +28,7 @@ func faithfulnessClaims() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []string{"faithfulness_statements", "faithfulness_verdicts", "faithfulness_verdict"},
+		Prompts: []*prompts.Prompt{faithfulnessStatementsPrompt, faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt},
 		Score:   scoreFaithfulness,
 	}
 }
@@ -79,14 +79,11 @@ func Statements(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]str
 // statementsOf is statements of any answer to the sample's question: a reference is one too. An answer that
 // is too long for one prompt or one reply is broken up part by part.
 func statementsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, answer string) ([]string, error) {
-	p, ok := m.Prompts.Lookup("faithfulness_statements")
-	if !ok {
-		return nil, errors.New("no prompt faithfulness_statements")
-	}
+	p := m.Prompts.For(faithfulnessStatementsPrompt)
 	var all []ask.Item
 	_, err := metrics.NewPassage([]string{answer}).InWindows(false, func(part string) error {
 		q := ask.Query{
-			Prompt:     p.Name,
+			Prompt:     p,
 			Data:       statementsData{s.Question, part, s.History},
 			Room:       len(part) / 2, // about twice the part's own tokens, in Latin script
 			Splittable: true,
@@ -192,12 +189,12 @@ func verdictsSchema(n int) json.RawMessage {
 
 // judge has the judge give a verdict on every claim in the light of one text.
 func judge(ctx context.Context, m metrics.Models, s *metrics.Sample, text string, claims []string) ([]ask.Verdict, error) {
-	return reading{"faithfulness_verdicts", "faithfulness_verdict", text, s}.judge(ctx, m, claims)
+	return reading{faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt, text, s}.judge(ctx, m, claims)
 }
 
 // A reading is a text in the light of which statements are judged, and how.
 type reading struct {
-	many, one string // the prompts: for a list of statements, and for one alone
+	many, one *prompts.Prompt // the prompts: for a list of statements, and for one alone
 	text      string
 	sample    *metrics.Sample
 }
@@ -210,12 +207,9 @@ func (r reading) judge(ctx context.Context, m metrics.Models, claims []string) (
 	if len(claims) == 0 {
 		return nil, nil
 	}
-	p, ok := m.Prompts.Lookup(r.many)
-	if !ok {
-		return nil, fmt.Errorf("no prompt %s", r.many)
-	}
+	p := m.Prompts.For(r.many)
 	q := ask.Query{
-		Prompt: p.Name,
+		Prompt: p,
 		Data:   verdictsData{r.text, claims, r.sample.Question, r.sample.History},
 		Room:   tokensPerVerdict * len(claims),
 		Schema: verdictsSchema(len(claims)),
@@ -252,12 +246,9 @@ type VerdictData struct {
 
 // judgeAlone asks about one claim in the simplest way. If it stays without a verdict, that is an error.
 func (r reading) judgeAlone(ctx context.Context, m metrics.Models, claim string) (ask.Verdict, error) {
-	p, ok := m.Prompts.Lookup(r.one)
-	if !ok {
-		return ask.Verdict{}, fmt.Errorf("no prompt %s", r.one)
-	}
+	p := m.Prompts.For(r.one)
 	q := ask.Query{
-		Prompt: p.Name,
+		Prompt: p,
 		Data:   VerdictData{r.text, claim, r.sample.Question, r.sample.History},
 		Schema: json.RawMessage(`{"type":"string","enum":["Yes","No"]}`),
 	}
@@ -280,37 +271,6 @@ func (r reading) judgeHalves(ctx context.Context, m metrics.Models, claims []str
 	return append(first, second...), err
 }
 
-// paperPrompts are those of paperMetrics.
-func paperPrompts() map[string]prompts.Example {
-	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
-	return map[string]prompts.Example{
-		"faithfulness_claim_yes": {
-			Data:  VerdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
-			Shown: map[string]string{".Context": "<context>", ".Statement": "<statement>"},
-		},
-		"faithfulness_statements": {
-			Data:  statementsData{Question: "<question>", Answer: "<answer>", History: history},
-			Shown: map[string]string{".Answer": "<answer>"},
-		},
-		"faithfulness_verdicts": {
-			Data:  verdictsData{Context: "<context>", Statements: []string{"<first>", "<second>"}, Question: "<question>", History: history},
-			Shown: map[string]string{".Context": "<context>", ".Statements": "<first>", "every one of .Statements": "<second>"},
-		},
-		"faithfulness_verdict": {
-			Data:  VerdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
-			Shown: map[string]string{".Context": "<context>", ".Statement": "<statement>"},
-		},
-		"answer_relevance_question": {
-			Data:  QuestionData{Answer: "<answer>"},
-			Shown: map[string]string{".Answer": "<answer>"},
-		},
-		"context_relevance_sentences": {
-			Data:  sentencesData{Question: "<question>", Context: "<context>", History: history},
-			Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
-		},
-	}
-}
-
 // faithfulnessClaimsLogit is faithfulnessClaims with verdicts read as probabilities.
 func faithfulnessClaimsLogit() metrics.Metric {
 	return metrics.Metric{
@@ -323,7 +283,7 @@ func faithfulnessClaimsLogit() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
-		Prompts: []string{"faithfulness_statements", "faithfulness_claim_yes"},
+		Prompts: []*prompts.Prompt{faithfulnessStatementsPrompt, faithfulnessClaimYesPrompt},
 		Score:   scoreClaimsLogit,
 	}
 }
@@ -336,7 +296,7 @@ func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 	if len(claims) == 0 {
 		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
 	}
-	p, err := ask.PollInWindows(ctx, m, "faithfulness_claim_yes", s.Contexts, len(claims), func(text string, i int) any {
+	p, err := ask.PollInWindows(ctx, m, faithfulnessClaimYesPrompt, s.Contexts, len(claims), func(text string, i int) any {
 		return VerdictData{text, claims[i], s.Question, s.History}
 	})
 	if err != nil {

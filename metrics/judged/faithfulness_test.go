@@ -236,7 +236,7 @@ func TestFaithfulnessOfALongJSONList(t *testing.T) {
 // A user's own prompt that asks for text is left to it.
 func TestTextPromptHasNoSchema(t *testing.T) {
 	text := "version: 1\nmax_tokens: 9\n--- user\n{{.Context}} {{range .Statements}}{{.}} {{end}}"
-	own, err := prompts.Load(fstest.MapFS{"faithfulness_verdicts.tmpl": {Data: []byte(text)}}, Prompts())
+	own, err := prompts.Load(fstest.MapFS{"faithfulness_verdicts.tmpl": {Data: []byte(text)}}, []*prompts.Prompt{faithfulnessVerdictsPrompt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -479,8 +479,8 @@ func pattern(verdicts []ask.Verdict) string {
 
 // The verdicts that the built-in prompt shows are of the form that its schema asks for, one a statement.
 func TestBuiltinVerdicts(t *testing.T) {
-	p, _ := prompts.Set{}.Lookup("faithfulness_verdicts")
-	messages, err := p.Render(Prompts()[p.Name].Data)
+	p := faithfulnessVerdictsPrompt
+	messages, err := p.Render(p.Example.Data)
 	if err != nil || !p.JSON {
 		t.Fatal(err, p.JSON)
 	}

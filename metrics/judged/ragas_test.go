@@ -525,13 +525,13 @@ func TestBuiltinRagasReplies(t *testing.T) {
 		"context_relevance_first": {0, 1, 2}, "context_relevance_second": {0, 1, 2},
 		"groundedness_first": {0, 1, 2}, "groundedness_second": {0, 1, 2},
 	}
-	for name := range ragasPrompts() {
-		p, ok := prompts.Set{}.Lookup(name)
-		if !ok {
-			t.Errorf("no prompt %s", name)
-			continue
-		}
-		messages, err := p.Render(Prompts()[name].Data)
+	for _, p := range []*prompts.Prompt{
+		contextUsefulnessPrompt, contextEntitiesPrompt, answerAccuracyFirstPrompt, answerAccuracySecondPrompt,
+		contextRelevanceFirstPrompt, contextRelevanceSecondPrompt, groundednessFirstPrompt, groundednessSecondPrompt,
+		summaryPhrasesPrompt, summaryQuestionsPrompt, summaryVerdictsPrompt, summaryVerdictPrompt,
+	} {
+		name := p.Name
+		messages, err := p.Render(p.Example.Data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -34,17 +35,17 @@ func answerCorrectnessAccuracy() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer | metrics.References,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []string{"answer_accuracy_first", "answer_accuracy_second"},
+		Prompts: []*prompts.Prompt{answerAccuracyFirstPrompt, answerAccuracySecondPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			return byReference(s, false, func(reference string) (metrics.Score, error) {
 				return twoRatings(
 					func() (rating, error) {
 						data := accuracyData{s.Question, reference, s.Answer, s.History}
-						return rate(ctx, m, "answer_accuracy_first", data, []int{0, 2, 4})
+						return rate(ctx, m, answerAccuracyFirstPrompt, data, []int{0, 2, 4})
 					},
 					func() (rating, error) {
 						data := accuracyData{s.Question, s.Answer, reference, s.History}
-						return rate(ctx, m, "answer_accuracy_second", data, []int{0, 2, 4})
+						return rate(ctx, m, answerAccuracySecondPrompt, data, []int{0, 2, 4})
 					})
 			})
 		},
@@ -71,12 +72,12 @@ func contextRelevanceDual() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []string{"context_relevance_first", "context_relevance_second"},
+		Prompts: []*prompts.Prompt{contextRelevanceFirstPrompt, contextRelevanceSecondPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			data := func(text string) any { return relevanceData{s.Question, text, s.History} }
 			return twoRatings(
-				func() (rating, error) { return rateContexts(ctx, m, "context_relevance_first", s, data) },
-				func() (rating, error) { return rateContexts(ctx, m, "context_relevance_second", s, data) })
+				func() (rating, error) { return rateContexts(ctx, m, contextRelevanceFirstPrompt, s, data) },
+				func() (rating, error) { return rateContexts(ctx, m, contextRelevanceSecondPrompt, s, data) })
 		},
 	}
 }
@@ -100,12 +101,12 @@ func faithfulnessDual() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Answer | metrics.Contexts,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []string{"groundedness_first", "groundedness_second"},
+		Prompts: []*prompts.Prompt{groundednessFirstPrompt, groundednessSecondPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			data := func(text string) any { return groundednessData{s.Question, s.Answer, text, s.History} }
 			return twoRatings(
-				func() (rating, error) { return rateContexts(ctx, m, "groundedness_first", s, data) },
-				func() (rating, error) { return rateContexts(ctx, m, "groundedness_second", s, data) })
+				func() (rating, error) { return rateContexts(ctx, m, groundednessFirstPrompt, s, data) },
+				func() (rating, error) { return rateContexts(ctx, m, groundednessSecondPrompt, s, data) })
 		},
 	}
 }
@@ -139,7 +140,7 @@ func twoRatings(first, second func() (rating, error)) (metrics.Score, error) {
 }
 
 // rateContexts rates the contexts from 0 to 2, or the windows of them, of which the best counts.
-func rateContexts(ctx context.Context, m metrics.Models, prompt string, s *metrics.Sample, data func(text string) any) (rating, error) {
+func rateContexts(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, s *metrics.Sample, data func(text string) any) (rating, error) {
 	best := rating{level: -1}
 	window, at := 0, 0
 	windows, err := metrics.NewPassage(s.Contexts).InWindows(true, func(text string) error {
@@ -160,7 +161,7 @@ func rateContexts(ctx context.Context, m metrics.Models, prompt string, s *metri
 }
 
 // rate asks for one of levels, which ascend from 0.
-func rate(ctx context.Context, m metrics.Models, prompt string, data any, levels []int) (rating, error) {
+func rate(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, levels []int) (rating, error) {
 	q := ask.Query{Prompt: prompt, Data: data, Schema: levelSchema(levels)}
 	level, err := ask.Judge(ctx, m, q, func(r ask.Reply) (int, error) { return decodeLevel(r, levels) })
 	return rating{level: level, most: levels[len(levels)-1]}, err

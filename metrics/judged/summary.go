@@ -10,6 +10,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // summaryScore asks of a summary what the text's key phrases lead to ask, and weighs the share of what it
@@ -29,7 +30,7 @@ func summaryScore() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Answer, // and ReferenceContexts or Contexts
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []string{"summary_phrases", "summary_questions", "summary_verdicts", "summary_verdict"},
+		Prompts: []*prompts.Prompt{summaryPhrasesPrompt, summaryQuestionsPrompt, summaryVerdictsPrompt, summaryVerdictPrompt},
 		Score:   scoreSummary,
 	}
 }
@@ -52,7 +53,7 @@ func scoreSummary(ctx context.Context, m metrics.Models, s *metrics.Sample) (met
 	if len(questions) == 0 {
 		return metrics.Score{}, fmt.Errorf("%w: the judge found no key phrase in the text", metrics.ErrNotApplicable)
 	}
-	verdicts, err := reading{"summary_verdicts", "summary_verdict", s.Answer, s}.judge(ctx, m, questions)
+	verdicts, err := reading{summaryVerdictsPrompt, summaryVerdictPrompt, s.Answer, s}.judge(ctx, m, questions)
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -86,18 +87,15 @@ type summaryQuestionsData struct {
 
 // summaryQuestions has the judge write questions on a text, all of which the text answers with yes.
 func summaryQuestions(ctx context.Context, m metrics.Models, texts []string) ([]string, error) {
-	p, ok := m.Prompts.Lookup("summary_phrases")
-	if !ok {
-		return nil, errors.New("no prompt summary_phrases")
-	}
+	p := m.Prompts.For(summaryPhrasesPrompt)
 	var all []ask.Item
 	_, err := metrics.NewPassage(texts).InWindows(false, func(text string) error {
-		q := ask.Query{Prompt: p.Name, Data: phrasesData{text}}
+		q := ask.Query{Prompt: p, Data: phrasesData{text}}
 		phrases, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return decodeFirst(r, p.Nothing) })
 		if err != nil || len(phrases) == 0 {
 			return err
 		}
-		q = ask.Query{Prompt: "summary_questions", Data: summaryQuestionsData{text, phrases}}
+		q = ask.Query{Prompt: summaryQuestionsPrompt, Data: summaryQuestionsData{text, phrases}}
 		questions, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return decodeFirst(r, nil) })
 		for _, question := range questions {
 			all = append(all, ask.Item{Number: -1, Text: question})

@@ -2,12 +2,12 @@ package likelihood
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // exam asks which questions the answer would let its reader answer.
@@ -22,7 +22,7 @@ func exam() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Answer | metrics.References,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
-		Prompts: []string{"exam_questions", "exam_answerable_yes"},
+		Prompts: []*prompts.Prompt{examQuestionsPrompt, examAnswerableYesPrompt},
 		Score:   scoreExam,
 	}
 }
@@ -42,7 +42,7 @@ func scoreExam(ctx context.Context, m metrics.Models, s *metrics.Sample) (metric
 		if len(questions) == 0 {
 			continue
 		}
-		p, err := ask.PollInWindows(ctx, m, "exam_answerable_yes", []string{s.Answer}, len(questions), func(text string, i int) any {
+		p, err := ask.PollInWindows(ctx, m, examAnswerableYesPrompt, []string{s.Answer}, len(questions), func(text string, i int) any {
 			return examData{text, questions[i]}
 		})
 		if err != nil {
@@ -72,13 +72,10 @@ func scoreExam(ctx context.Context, m metrics.Models, s *metrics.Sample) (metric
 // examQuestions has the judge write questions that a text answers, each once. A text that is too long for
 // one prompt or one reply is asked about part by part.
 func examQuestions(ctx context.Context, m metrics.Models, text string) ([]string, error) {
-	p, ok := m.Prompts.Lookup("exam_questions")
-	if !ok {
-		return nil, errors.New("no prompt exam_questions")
-	}
+	p := m.Prompts.For(examQuestionsPrompt)
 	var all []ask.Item
 	_, err := metrics.NewPassage([]string{text}).InWindows(false, func(part string) error {
-		q := ask.Query{Prompt: p.Name, Data: sourceData{part}, Room: len(part) / 2, Splittable: true}
+		q := ask.Query{Prompt: p, Data: sourceData{part}, Room: len(part) / 2, Splittable: true}
 		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return ask.DecodeList(r, p.Nothing) })
 		for _, question := range list {
 			all = append(all, ask.Item{Number: -1, Text: question})

@@ -31,27 +31,6 @@ func gradeMetrics() []metrics.Metric {
 	return list
 }
 
-// gradePrompts are those of gradeMetrics.
-func gradePrompts() map[string]prompts.Example {
-	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
-	grade := prompts.Example{
-		Data: gradeData{Dimension: "<dimension>", Definition: "<definition>", Context: "<context>", Question: "<question>",
-			Reference: "<reference>", Answer: "<answer>", History: history},
-		Shown: map[string]string{".Definition": "<definition>", ".Context": "<context>", ".Question": "<question>",
-			".Reference": "<reference>", ".Answer": "<answer>"},
-	}
-	return map[string]prompts.Example{
-		"judge_score": grade,
-		"score_logit": grade,
-		"rank": {
-			Data: rankData{Dimension: "<dimension>", Definition: "<definition>", Context: "<context>", Question: "<question>",
-				Reference: "<reference>", First: "<first>", Second: "<second>", History: history},
-			Shown: map[string]string{".Definition": "<definition>", ".Context": "<context>", ".Question": "<question>",
-				".Reference": "<reference>", ".First": "<first>", ".Second": "<second>"},
-		},
-	}
-}
-
 // An aspect is a dimension that the judge grades or compares by its definition.
 type aspect struct {
 	dimension  string
@@ -93,10 +72,10 @@ func judgeScore(a aspect) metrics.Metric {
 		Max:     1,
 		Needs:   a.shown,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []string{"judge_score"},
+		Prompts: []*prompts.Prompt{judgeScorePrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			return a.grade(s, func(d gradeData) (float64, string, error) {
-				q := ask.Query{Prompt: "judge_score", Data: d, Schema: gradeSchema()}
+				q := ask.Query{Prompt: judgeScorePrompt, Data: d, Schema: gradeSchema()}
 				grade, err := ask.Judge(ctx, m, q, decodeGrade)
 				return grade / maxGrade, "graded " + strconv.FormatFloat(grade, 'g', -1, 64), err
 			})
@@ -116,7 +95,7 @@ func scoreLogit(a aspect) metrics.Metric {
 		Max:     1,
 		Needs:   a.shown,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts: []string{"score_logit"},
+		Prompts: []*prompts.Prompt{scoreLogitPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			return a.grade(s, func(d gradeData) (float64, string, error) { return expectedGrade(ctx, m, d) })
 		},
@@ -237,7 +216,7 @@ func (a aspect) inWindows(texts []string, d gradeData, grade func(d gradeData) (
 // most models, which 10 is not.
 func expectedGrade(ctx context.Context, m metrics.Models, d gradeData) (float64, string, error) {
 	grades := []string{"1", "2", "3", "4", "5"}
-	c, err := ask.Weigh(ctx, m, "score_logit", d, grades)
+	c, err := ask.Weigh(ctx, m, scoreLogitPrompt, d, grades)
 	if err != nil {
 		return 0, "", err
 	}

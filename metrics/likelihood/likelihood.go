@@ -26,46 +26,6 @@ func likelihoodMetrics() []metrics.Metric {
 	)
 }
 
-// likelihoodPrompts are those of likelihoodMetrics.
-func likelihoodPrompts() map[string]prompts.Example {
-	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
-	return map[string]prompts.Example{
-		"likelihood_answer": {
-			Data:  askedData{Question: "<question>", History: history},
-			Shown: map[string]string{".Question": "<question>"},
-		},
-		"likelihood_anything": {Data: struct{}{}, Shown: nil},
-		"likelihood_question": {
-			Data:  sourceData{Text: "<text>"},
-			Shown: map[string]string{".Text": "<text>"},
-		},
-		"bartscore": {
-			Data:  sourceData{Text: "<text>"},
-			Shown: map[string]string{".Text": "<text>"},
-		},
-		"gptscore": {
-			Data:  gptScoreData{Instruction: "<instruction>", Context: "<context>", Question: "<question>", Reference: "<reference>", History: history},
-			Shown: map[string]string{".Instruction": "<instruction>", ".Context": "<context>", ".Question": "<question>", ".Reference": "<reference>"},
-		},
-		"p_true": {
-			Data:  exchangeData{Question: "<question>", Answer: "<answer>", History: history},
-			Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>"},
-		},
-		"selfcheck_answer": {
-			Data:  contextData{Question: "<question>", Context: "<context>", History: history},
-			Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
-		},
-		"exam_questions": {
-			Data:  sourceData{Text: "<text>"},
-			Shown: map[string]string{".Text": "<text>"},
-		},
-		"exam_answerable_yes": {
-			Data:  examData{Text: "<text>", Question: "<question>"},
-			Shown: map[string]string{".Text": "<text>", ".Question": "<question>"},
-		},
-	}
-}
-
 // askedData is what likelihood_answer is rendered with.
 type askedData struct {
 	Question string
@@ -86,7 +46,7 @@ type likelihood struct {
 }
 
 // likelihoodOf asks how probable it is that the judge would say text.
-func likelihoodOf(ctx context.Context, m metrics.Models, prompt string, data any, text string) (likelihood, error) {
+func likelihoodOf(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, text string) (likelihood, error) {
 	text = strings.TrimSpace(text)
 	lists, err := ask.LogProbs(ctx, m, prompt, data, []string{text})
 	if err != nil {
@@ -114,7 +74,7 @@ func (l likelihood) finding(where string) metrics.Finding {
 
 // likelihoodInWindows is likelihoodOf after a prompt that shows texts, which may be too long for it: data is
 // given the part to show, and the window that makes the text most probable counts.
-func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt string, texts []string, data func(text string) any, text string) (best likelihood, where string, err error) {
+func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, data func(text string) any, text string) (best likelihood, where string, err error) {
 	passage := metrics.NewPassage(texts)
 	if len(passage.Sentences) == 0 {
 		return likelihood{}, "", fmt.Errorf("%w: there is no text to show", metrics.ErrNotApplicable)
@@ -153,9 +113,9 @@ func answerPerplexity() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
 		Asks:    metrics.Asks{backend.Judge: backend.CanScore},
-		Prompts: []string{"likelihood_answer"},
+		Prompts: []*prompts.Prompt{likelihoodAnswerPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-			l, err := likelihoodOf(ctx, m, "likelihood_answer", askedData{s.Question, s.History}, s.Answer)
+			l, err := likelihoodOf(ctx, m, likelihoodAnswerPrompt, askedData{s.Question, s.History}, s.Answer)
 			if err != nil {
 				return metrics.Score{}, err
 			}
@@ -176,7 +136,7 @@ func perplexityMetrics() []metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
 		Asks:    metrics.Asks{backend.Judge: backend.CanScore},
-		Prompts: []string{"likelihood_question"},
+		Prompts: []*prompts.Prompt{likelihoodQuestionPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			values, because, err := questionLikelihoods(ctx, m, s, len(s.Contexts))
 			if err != nil {
@@ -218,7 +178,7 @@ func perplexityMetrics() []metrics.Metric {
 func questionLikelihoods(ctx context.Context, m metrics.Models, s *metrics.Sample, k int) (values []float64, because []metrics.Finding, err error) {
 	contexts := metrics.NonBlank(s.Contexts)
 	for _, c := range contexts[:min(k, len(contexts))] {
-		l, where, err := likelihoodInWindows(ctx, m, "likelihood_question", []string{c.Text}, func(text string) any { return sourceData{text} }, s.Question)
+		l, where, err := likelihoodInWindows(ctx, m, likelihoodQuestionPrompt, []string{c.Text}, func(text string) any { return sourceData{text} }, s.Question)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -240,9 +200,9 @@ func pTrue() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts: []string{"p_true"},
+		Prompts: []*prompts.Prompt{pTruePrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-			p, err := ask.PollOnce(ctx, m, "p_true", exchangeData{s.Question, s.Answer, s.History})
+			p, err := ask.PollOnce(ctx, m, pTruePrompt, exchangeData{s.Question, s.Answer, s.History})
 			if err != nil {
 				return metrics.Score{}, err
 			}
@@ -306,17 +266,17 @@ func rewardLikelihood() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
 		Asks:    metrics.Asks{backend.Judge: backend.CanScore},
-		Prompts: []string{"likelihood_answer", "likelihood_anything"},
+		Prompts: []*prompts.Prompt{likelihoodAnswerPrompt, likelihoodAnythingPrompt},
 		Score:   scoreRewardLikelihood,
 	}
 }
 
 func scoreRewardLikelihood(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	asked, err := likelihoodOf(ctx, m, "likelihood_answer", askedData{s.Question, s.History}, s.Answer)
+	asked, err := likelihoodOf(ctx, m, likelihoodAnswerPrompt, askedData{s.Question, s.History}, s.Answer)
 	if err != nil {
 		return metrics.Score{}, err
 	}
-	alone, err := likelihoodOf(ctx, m, "likelihood_anything", struct{}{}, s.Answer)
+	alone, err := likelihoodOf(ctx, m, likelihoodAnythingPrompt, struct{}{}, s.Answer)
 	if err != nil {
 		return metrics.Score{}, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // gptScoreData is what gptscore is rendered with. What the aspect does not look at is empty.
@@ -41,20 +42,20 @@ func gptScoreMetrics() []metrics.Metric {
 			Max:     1,
 			Needs:   g.needs,
 			Asks:    metrics.Asks{backend.Judge: backend.CanScore},
-			Prompts: []string{"gptscore"},
+			Prompts: []*prompts.Prompt{gptscorePrompt},
 			Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				d := gptScoreData{Instruction: g.instruction, Question: s.Question, History: s.History}
 				switch {
 				case g.needs.Has(metrics.References):
 					return gptScoreByReference(ctx, m, s, d)
 				case g.needs.Has(metrics.Contexts):
-					l, where, err := likelihoodInWindows(ctx, m, "gptscore", s.Contexts, func(text string) any {
+					l, where, err := likelihoodInWindows(ctx, m, gptscorePrompt, s.Contexts, func(text string) any {
 						d.Context = text
 						return d
 					}, s.Answer)
 					return likelihoodScore(l, where), err
 				}
-				l, err := likelihoodOf(ctx, m, "gptscore", d, s.Answer)
+				l, err := likelihoodOf(ctx, m, gptscorePrompt, d, s.Answer)
 				return likelihoodScore(l, ""), err
 			},
 		})
@@ -70,7 +71,7 @@ func gptScoreByReference(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	var score metrics.Score
 	for _, r := range metrics.NonBlank(s.References) {
 		d.Reference = r.Text
-		l, err := likelihoodOf(ctx, m, "gptscore", d, s.Answer)
+		l, err := likelihoodOf(ctx, m, gptscorePrompt, d, s.Answer)
 		if err != nil {
 			return metrics.Score{}, err
 		}
@@ -87,7 +88,7 @@ func bartScoreMetrics() []metrics.Metric {
 		return metrics.Metric{
 			Name: name, Doc: doc, Formula: formula, Calls: calls,
 			Source: "BARTScore (Yuan et al. 2021, arXiv 2106.11520), section 3.2, with a prompt in place of BART's training and exp taken",
-			Min:    0, Max: 1, Needs: needs, Asks: metrics.Asks{backend.Judge: backend.CanScore}, Prompts: []string{"bartscore"}, Score: score,
+			Min:    0, Max: 1, Needs: needs, Asks: metrics.Asks{backend.Judge: backend.CanScore}, Prompts: []*prompts.Prompt{bartscorePrompt}, Score: score,
 		}
 	}
 	return []metrics.Metric{
@@ -114,7 +115,7 @@ func bartScoreMetrics() []metrics.Metric {
 			"how probable the answer is after the contexts: geometric mean of its token probabilities",
 			"exp(mean log p(token of the answer | contexts)); of several windows, the highest", "1 text to weigh for each window of the contexts", metrics.Answer|metrics.Contexts,
 			func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-				l, where, err := likelihoodInWindows(ctx, m, "bartscore", s.Contexts, func(text string) any { return sourceData{text} }, s.Answer)
+				l, where, err := likelihoodInWindows(ctx, m, bartscorePrompt, s.Contexts, func(text string) any { return sourceData{text} }, s.Answer)
 				return likelihoodScore(l, where), err
 			}),
 	}
@@ -127,7 +128,7 @@ func scoreBART(ctx context.Context, m metrics.Models, s *metrics.Sample, precisi
 	for _, r := range metrics.NonBlank(s.References) {
 		sum, n := 0.0, 0.0
 		weigh := func(source, text, where string) error {
-			l, err := likelihoodOf(ctx, m, "bartscore", sourceData{source}, text)
+			l, err := likelihoodOf(ctx, m, bartscorePrompt, sourceData{source}, text)
 			if err != nil {
 				return err
 			}

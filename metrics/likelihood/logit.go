@@ -26,7 +26,7 @@ func logitMetrics() []metrics.Metric {
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
 			Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-			Prompts: []string{"faithfulness_answer_yes"},
+			Prompts: []*prompts.Prompt{faithfulnessAnswerYesPrompt},
 			Score:   scoreFaithfulnessLogit,
 		},
 		{
@@ -39,7 +39,7 @@ func logitMetrics() []metrics.Metric {
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer,
 			Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-			Prompts: []string{"answer_relevance_yes"},
+			Prompts: []*prompts.Prompt{answerRelevanceYesPrompt},
 			Score:   scoreAnswerRelevanceLogit,
 		},
 		{
@@ -52,7 +52,7 @@ func logitMetrics() []metrics.Metric {
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer | metrics.References,
 			Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-			Prompts: []string{"answer_correctness_yes"},
+			Prompts: []*prompts.Prompt{answerCorrectnessYesPrompt},
 			Score:   scoreCorrectnessLogit,
 		},
 		{
@@ -66,40 +66,10 @@ func logitMetrics() []metrics.Metric {
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
 			Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-			Prompts: []string{"completeness_yes"},
+			Prompts: []*prompts.Prompt{completenessYesPrompt},
 			Score:   scoreCompletenessLogit,
 		},
 		contextRelevanceLogit(), contextRelevanceSentencesLogit(), contextPrecisionLogit(), contextRecallLogit(),
-	}
-}
-
-// logitPrompts are those of logitMetrics.
-func logitPrompts() map[string]prompts.Example {
-	history := []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
-	answered := prompts.Example{
-		Data:  answeredData{Context: "<context>", Question: "<question>", Answer: "<answer>", History: history},
-		Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Answer": "<answer>"},
-	}
-	return map[string]prompts.Example{
-		"faithfulness_answer_yes": answered,
-		"completeness_yes":        answered,
-		"context_precision_yes":   answered,
-		"answer_relevance_yes": {
-			Data:  exchangeData{Question: "<question>", Answer: "<answer>", History: history},
-			Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>"},
-		},
-		"answer_correctness_yes": {
-			Data:  agreementData{Question: "<question>", Reference: "<reference>", Answer: "<answer>", History: history},
-			Shown: map[string]string{".Question": "<question>", ".Reference": "<reference>", ".Answer": "<answer>"},
-		},
-		"context_relevance_yes": {
-			Data:  contextData{Question: "<question>", Context: "<context>", History: history},
-			Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
-		},
-		"context_relevance_sentence_yes": {
-			Data:  sentenceData{Context: "<context>", Question: "<question>", Sentence: "<sentence>", History: history},
-			Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Sentence": "<sentence>"},
-		},
 	}
 }
 
@@ -128,7 +98,7 @@ type agreementData struct {
 }
 
 func scoreFaithfulnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	p, err := ask.PollInWindows(ctx, m, "faithfulness_answer_yes", s.Contexts, 1, func(text string, _ int) any {
+	p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, s.Contexts, 1, func(text string, _ int) any {
 		return answeredData{text, s.Question, s.Answer, s.History}
 	})
 	if err != nil {
@@ -140,7 +110,7 @@ func scoreFaithfulnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sa
 
 // scoreCompletenessLogit reads an answer as complete if no window of the contexts has more to say.
 func scoreCompletenessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	p, err := ask.PollInWindows(ctx, m, "completeness_yes", s.Contexts, 1, func(text string, _ int) any {
+	p, err := ask.PollInWindows(ctx, m, completenessYesPrompt, s.Contexts, 1, func(text string, _ int) any {
 		return answeredData{text, s.Question, s.Answer, s.History}
 	})
 	if err != nil {
@@ -151,7 +121,7 @@ func scoreCompletenessLogit(ctx context.Context, m metrics.Models, s *metrics.Sa
 }
 
 func scoreAnswerRelevanceLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	p, err := ask.PollOnce(ctx, m, "answer_relevance_yes", exchangeData{s.Question, s.Answer, s.History})
+	p, err := ask.PollOnce(ctx, m, answerRelevanceYesPrompt, exchangeData{s.Question, s.Answer, s.History})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -170,7 +140,7 @@ func scoreCorrectnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sam
 	var score metrics.Score
 	mass := 1.0
 	for _, r := range metrics.NonBlank(s.References) {
-		p, err := ask.PollOnce(ctx, m, "answer_correctness_yes", agreementData{s.Question, r.Text, s.Answer, s.History})
+		p, err := ask.PollOnce(ctx, m, answerCorrectnessYesPrompt, agreementData{s.Question, r.Text, s.Answer, s.History})
 		if err != nil {
 			return metrics.Score{}, err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 func contextRelevanceLogit() metrics.Metric {
@@ -20,7 +21,7 @@ func contextRelevanceLogit() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts: []string{"context_relevance_yes"},
+		Prompts: []*prompts.Prompt{contextRelevanceYesPrompt},
 		Score:   scoreContextRelevanceLogit,
 	}
 }
@@ -36,7 +37,7 @@ func contextRelevanceSentencesLogit() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts: []string{"context_relevance_sentence_yes"},
+		Prompts: []*prompts.Prompt{contextRelevanceSentenceYesPrompt},
 		Score:   scoreSentencesLogit,
 	}
 }
@@ -52,7 +53,7 @@ func contextPrecisionLogit() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts: []string{"context_precision_yes"},
+		Prompts: []*prompts.Prompt{contextPrecisionYesPrompt},
 		Score:   scoreContextPrecisionLogit,
 	}
 }
@@ -68,7 +69,7 @@ func contextRecallLogit() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts | metrics.References,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts: []string{"faithfulness_answer_yes"},
+		Prompts: []*prompts.Prompt{faithfulnessAnswerYesPrompt},
 		Score:   scoreContextRecallLogit,
 	}
 }
@@ -80,7 +81,7 @@ func scoreContextRelevanceLogit(ctx context.Context, m metrics.Models, s *metric
 	var score metrics.Score
 	mass := 1.0
 	for _, c := range contexts {
-		p, err := ask.PollInWindows(ctx, m, "context_relevance_yes", []string{c.Text}, 1, func(text string, _ int) any {
+		p, err := ask.PollInWindows(ctx, m, contextRelevanceYesPrompt, []string{c.Text}, 1, func(text string, _ int) any {
 			return contextData{s.Question, text, s.History}
 		})
 		if err != nil {
@@ -112,7 +113,7 @@ func scoreSentencesLogit(ctx context.Context, m metrics.Models, s *metrics.Sampl
 			var found []metrics.Finding
 			least := 1.0
 			for _, sentence := range metrics.Worded(text) {
-				p, err := ask.PollOnce(ctx, m, "context_relevance_sentence_yes", sentenceData{text, s.Question, sentence, s.History})
+				p, err := ask.PollOnce(ctx, m, contextRelevanceSentenceYesPrompt, sentenceData{text, s.Question, sentence, s.History})
 				if err != nil {
 					return err
 				}
@@ -155,7 +156,7 @@ func scoreContextPrecisionLogit(ctx context.Context, m metrics.Models, s *metric
 	useful := make([]float64, len(s.Contexts))
 	mass := 1.0
 	for _, c := range metrics.NonBlank(s.Contexts) {
-		p, err := ask.PollInWindows(ctx, m, "context_precision_yes", []string{c.Text}, len(answers), func(text string, i int) any {
+		p, err := ask.PollInWindows(ctx, m, contextPrecisionYesPrompt, []string{c.Text}, len(answers), func(text string, i int) any {
 			return answeredData{text, s.Question, answers[i].Text, s.History}
 		})
 		if err != nil {
@@ -220,7 +221,7 @@ func scoreContextRecallLogit(ctx context.Context, m metrics.Models, s *metrics.S
 		if len(sentences) == 0 {
 			continue
 		}
-		p, err := ask.PollInWindows(ctx, m, "faithfulness_answer_yes", s.Contexts, len(sentences), func(text string, i int) any {
+		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, s.Contexts, len(sentences), func(text string, i int) any {
 			return answeredData{text, s.Question, sentences[i], s.History}
 		})
 		if err != nil {

@@ -183,7 +183,7 @@ func TestLogitDoubts(t *testing.T) {
 // The words of yes and no are those that a user's prompt names.
 func TestLogitInAnotherLanguage(t *testing.T) {
 	text := "version: 1\nmax_tokens: 1\nyes: Ja, Jawohl\nno: Nein\n--- user\n{{.Question}} {{.Answer}}"
-	own, err := prompts.Load(fstest.MapFS{"answer_relevance_yes.tmpl": {Data: []byte(text)}}, Prompts())
+	own, err := prompts.Load(fstest.MapFS{"answer_relevance_yes.tmpl": {Data: []byte(text)}}, []*prompts.Prompt{answerRelevanceYesPrompt})
 	if err != nil {
 		t.Fatal(err)
 	}

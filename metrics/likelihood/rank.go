@@ -8,6 +8,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -28,7 +29,7 @@ func rankMetric(a aspect) metrics.Metric {
 		Max:     1,
 		Needs:   a.shown | metrics.OtherAnswers,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts: []string{"rank"},
+		Prompts: []*prompts.Prompt{rankPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			return a.compareAll(ctx, m, s)
 		},
@@ -109,12 +110,12 @@ func (a aspect) compare(ctx context.Context, m metrics.Models, s *metrics.Sample
 	both := func(text string) error {
 		d.Context = text
 		d.First, d.Second = s.Answer, rival
-		first, err := ask.Choose(ctx, m, "rank", d, []string{"A", "B"})
+		first, err := ask.Choose(ctx, m, rankPrompt, d, []string{"A", "B"})
 		if err != nil {
 			return err
 		}
 		d.First, d.Second = rival, s.Answer
-		second, err := ask.Choose(ctx, m, "rank", d, []string{"A", "B"})
+		second, err := ask.Choose(ctx, m, rankPrompt, d, []string{"A", "B"})
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -43,7 +44,7 @@ func selfCheckMetrics() []metrics.Metric {
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer,
 			Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-			Prompts: []string{"selfcheck_answer"},
+			Prompts: []*prompts.Prompt{selfcheckAnswerPrompt},
 			Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				drawn, err := drawAnswers(ctx, m, s)
 				if err != nil {
@@ -62,7 +63,7 @@ func selfCheckMetrics() []metrics.Metric {
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer,
 			Asks:    metrics.Asks{backend.Judge: backend.CanGenerate, backend.Embedder: backend.CanEmbed},
-			Prompts: []string{"selfcheck_answer"},
+			Prompts: []*prompts.Prompt{selfcheckAnswerPrompt},
 			Score:   scoreSelfCheckEmbed,
 		},
 		{
@@ -75,7 +76,7 @@ func selfCheckMetrics() []metrics.Metric {
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer,
 			Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
-			Prompts: []string{"selfcheck_answer", "faithfulness_answer_yes"},
+			Prompts: []*prompts.Prompt{selfcheckAnswerPrompt, faithfulnessAnswerYesPrompt},
 			Score:   scoreSelfCheckPrompt,
 		},
 	}
@@ -102,7 +103,7 @@ func drawAnswers(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]st
 	data := contextData{s.Question, metrics.NewPassage(s.Contexts).Text, s.History}
 	var drawn []string
 	for i := range selfCheckDraws {
-		q := ask.Query{Prompt: "selfcheck_answer", Data: data, First: i, Step: selfCheckDraws}
+		q := ask.Query{Prompt: selfcheckAnswerPrompt, Data: data, First: i, Step: selfCheckDraws}
 		text, err := ask.Judge(ctx, m, q, func(r ask.Reply) (string, error) {
 			if !tokenize.HasWords(r.Text) {
 				return "", errNoAnswer
@@ -230,7 +231,7 @@ func scoreSelfCheckPrompt(ctx context.Context, m metrics.Models, s *metrics.Samp
 	means := make([]float64, len(own))
 	mass := 1.0
 	for _, other := range others {
-		p, err := ask.PollInWindows(ctx, m, "faithfulness_answer_yes", []string{other}, len(own), func(text string, i int) any {
+		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, []string{other}, len(own), func(text string, i int) any {
 			return answeredData{text, s.Question, own[i], s.History}
 		})
 		if err != nil {

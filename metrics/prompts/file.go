@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -22,7 +21,7 @@ import (
 const maxFile = 1 << 20
 
 // readPrompt reads and tries one prompt file.
-func readPrompt(fsys fs.FS, file string, examples map[string]Example) (*Prompt, error) {
+func readPrompt(fsys fs.FS, file string, builtin []*Prompt) (*Prompt, error) {
 	info, err := fs.Stat(fsys, file)
 	if err != nil {
 		return nil, err
@@ -38,10 +37,7 @@ func readPrompt(fsys fs.FS, file string, examples map[string]Example) (*Prompt, 
 	if err != nil {
 		return nil, err
 	}
-	if examples == nil {
-		return p, nil
-	}
-	if err := p.try(examples); err != nil {
+	if err := p.replace(builtin); err != nil {
 		return nil, fmt.Errorf("%s: %v", file, err)
 	}
 	return p, nil
@@ -188,14 +184,15 @@ func promptFuncs() template.FuncMap {
 	}
 }
 
-// try renders the prompt with what its metric would give it, to find fields that do not exist and those
-// that the last message must show and does not.
-func (p *Prompt) try(examples map[string]Example) error {
-	example, ok := examples[p.Name]
-	if !ok {
-		return fmt.Errorf("no metric uses a prompt of this name: there are %s", strings.Join(slices.Sorted(maps.Keys(examples)), ", "))
+// replace takes the example of the built-in prompt whose name p has, and renders p with it, to find fields that do not
+// exist and those that the last message must show and does not.
+func (p *Prompt) replace(builtin []*Prompt) error {
+	i := slices.IndexFunc(builtin, func(b *Prompt) bool { return b.Name == p.Name })
+	if i < 0 {
+		return fmt.Errorf("no metric uses a prompt of this name: there are %s", strings.Join(Names(builtin), ", "))
 	}
-	messages, err := p.Render(example.Data)
+	p.Example = builtin[i].Example
+	messages, err := p.Render(p.Example.Data)
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "template: "))
 	}
@@ -205,17 +202,10 @@ func (p *Prompt) try(examples map[string]Example) error {
 		}
 	}
 	last := messages[len(messages)-1].Text
-	for field, want := range example.Shown {
+	for field, want := range p.Example.Shown {
 		if !strings.Contains(last, want) {
 			return fmt.Errorf("the last message does not show %s", field)
 		}
 	}
 	return nil
-}
-
-// A Example is an example of the data that a metric renders a prompt with. Its fields are all that
-// a prompt may use.
-type Example struct {
-	Data  any
-	Shown map[string]string // fields that the last message must show, and the text in data to look for
 }

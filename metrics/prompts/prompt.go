@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 	"text/template"
 
 	"github.com/assay-eval/assay/backend"
@@ -47,6 +44,8 @@ type Prompt struct {
 	Yes, No, Nothing []string // in the form of tokenize.Normalize
 	YesWord, NoWord  string   // the first of Yes and of No as the header has it, "" if none
 
+	Example Example // of what it is rendered with; a user's has the one of the prompt that it replaces
+
 	messages []promptMessage
 }
 
@@ -78,27 +77,60 @@ func (p *Prompt) Render(data any) ([]backend.Message, error) {
 	return list, nil
 }
 
-// Set are the prompts that metrics use. The zero value is the built-in ones.
-type Set struct {
-	own map[string]*Prompt // the user's, by name; never changed once loaded
+// An Example is what a metric renders a prompt with. The fields of its Data are all that a prompt may use.
+type Example struct {
+	Data  any
+	Shown map[string]string // fields that the last message must show, and the text in Data to look for
 }
 
-// Load reads the files *.tmpl at the root of fsys. Each replaces the built-in prompt of its name;
-// the others stay. Examples say what each prompt is rendered with. It is an error if there is no file, if one bears no
-// built-in prompt's name, if it does not parse, asks for a field that its metric does not give, or leaves out one that
-// it must show.
-func Load(fsys fs.FS, examples map[string]Example) (Set, error) {
+//go:embed *.tmpl
+var files embed.FS
+
+// Builtin returns the prompt of this folder that has a name, for a metric that renders it with data such as the
+// example's. It panics if there is none or it is not valid, which is a bug.
+func Builtin(name string, example Example) *Prompt {
+	text, err := files.ReadFile(name + ".tmpl")
+	if err != nil {
+		panic(err)
+	}
+	p, err := Parse(name+".tmpl", string(text))
+	if err != nil {
+		panic(err)
+	}
+	p.Example = example
+	return p
+}
+
+// Names lists the names of prompts, in their order.
+func Names(list []*Prompt) []string {
+	var names []string
+	for _, p := range list {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// A Set holds the user's prompts, each of which is asked in place of the built-in one of its name. The zero Set holds
+// none.
+type Set struct {
+	own map[string]*Prompt // by name; never changed once loaded
+}
+
+// Load reads the files *.tmpl at the root of fsys. Each replaces the prompt of its name in builtin. It is an error if
+// there is no file, if one bears no such name, if it does not parse, asks for a field that its metric does not give, or
+// leaves out one that it must show.
+func Load(fsys fs.FS, builtin []*Prompt) (Set, error) {
 	files, err := fs.Glob(fsys, "*.tmpl")
 	if err != nil {
 		return Set{}, err
 	}
 	if len(files) == 0 {
-		return Set{}, fmt.Errorf("no prompts there: want files such as answer_accuracy_first.tmpl")
+		return Set{}, fmt.Errorf("no prompts there: want files such as %s.tmpl", builtin[0].Name)
 	}
 	own := make(map[string]*Prompt)
 	var errs []error
 	for _, file := range files {
-		p, err := readPrompt(fsys, file, examples)
+		p, err := readPrompt(fsys, file, builtin)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -111,26 +143,10 @@ func Load(fsys fs.FS, examples map[string]Example) (Set, error) {
 	return Set{own}, nil
 }
 
-// Names lists the prompts there are, sorted.
-func (ps Set) Names() []string { return slices.Sorted(maps.Keys(builtin())) }
-
-// Lookup returns the prompt of a name, and whether there is one.
-func (ps Set) Lookup(name string) (*Prompt, bool) {
-	if p, ok := ps.own[name]; ok {
-		return p, true
+// For returns the prompt to ask with where a metric has p: the user's of that name, or p itself.
+func (ps Set) For(p *Prompt) *Prompt {
+	if own, ok := ps.own[p.Name]; ok {
+		return own
 	}
-	p, ok := builtin()[name]
-	return p, ok
+	return p
 }
-
-//go:embed *.tmpl
-var files embed.FS
-
-// builtin are the embedded prompts by name, read once. A test sees that they are valid.
-var builtin = sync.OnceValue(func() map[string]*Prompt {
-	ps, err := Load(files, nil)
-	if err != nil {
-		panic(err)
-	}
-	return ps.own
-})

@@ -35,19 +35,19 @@ Yes?
 // questionData is what answer_relevance_question is rendered with.
 type questionData struct{ Answer string }
 
-func examples() map[string]Example {
-	return map[string]Example{"answer_relevance_question": {
+// builtin are the prompts that the tests replace.
+func builtin() []*Prompt {
+	return []*Prompt{Builtin("answer_relevance_question", Example{
 		Data: questionData{Answer: "<answer>"}, Shown: map[string]string{".Answer": "<answer>"},
-	}}
+	})}
 }
 
 func loadOne(name, text string) (*Prompt, error) {
-	ps, err := Load(fstest.MapFS{name: {Data: []byte(text)}}, examples())
+	ps, err := Load(fstest.MapFS{name: {Data: []byte(text)}}, builtin())
 	if err != nil {
 		return nil, err
 	}
-	p, _ := ps.Lookup(strings.TrimSuffix(name, ".tmpl"))
-	return p, nil
+	return ps.For(&Prompt{Name: strings.TrimSuffix(name, ".tmpl")}), nil
 }
 
 func TestLoadPrompts(t *testing.T) {
@@ -76,18 +76,13 @@ func TestLoadPrompts(t *testing.T) {
 }
 
 func TestLoadPromptsReplacesOnlyItsOwn(t *testing.T) {
-	ps, err := Load(fstest.MapFS{"answer_relevance_question.tmpl": {Data: []byte(valid)}, "README.md": {Data: []byte("hm")}}, examples())
+	ps, err := Load(fstest.MapFS{"answer_relevance_question.tmpl": {Data: []byte(valid)}, "README.md": {Data: []byte("hm")}}, builtin())
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, _ := ps.Lookup("answer_relevance_question")
-	other, ok := ps.Lookup("faithfulness_verdicts")
-	builtin, _ := Set{}.Lookup("faithfulness_verdicts")
-	if own.Version != "7" || !ok || other != builtin {
-		t.Errorf("own %+v, other %+v", own, other)
-	}
-	if _, ok := ps.Lookup("README"); ok {
-		t.Error("README is a prompt")
+	other := &Prompt{Name: "faithfulness_verdicts"}
+	if own := ps.For(builtin()[0]); own.Version != "7" || ps.For(other) != other {
+		t.Errorf("own %+v, other %+v", own, ps.For(other))
 	}
 }
 
