@@ -284,8 +284,8 @@ func t5Prompts() []string {
 	}
 }
 
-// TestT5Score compares the engine's log-probabilities with the forward pass above.
-func TestT5Score(t *testing.T) {
+// TestT5ScoreReference compares the engine's log-probabilities with the forward pass above.
+func TestT5ScoreReference(t *testing.T) {
 	testLib(t)
 	long := strings.Repeat("a b c d e f g h i j k l m n o p q r s t u v w x y z ", 7)
 	for _, gated := range []bool{false, true} {
@@ -322,9 +322,9 @@ func TestT5Score(t *testing.T) {
 	}
 }
 
-// TestT5Generate checks that each token of a greedy reply is the likeliest in the forward pass above, and that the
+// TestT5GenerateReference checks that each token of a greedy reply is the likeliest in the forward pass above, and that the
 // reply has no space before its first word.
-func TestT5Generate(t *testing.T) {
+func TestT5GenerateReference(t *testing.T) {
 	testLib(t)
 	for _, gated := range []bool{false, true} {
 		m := newTinyT5(gated)
@@ -355,8 +355,8 @@ func TestT5Generate(t *testing.T) {
 	}
 }
 
-// TestT5Alone checks that answers have the same bits beside others and alone, on one thread and on two.
-func TestT5Alone(t *testing.T) {
+// TestExactT5 checks that answers have the same bits beside others and alone, on one thread and on two.
+func TestExactT5(t *testing.T) {
 	testLib(t)
 	path := newTinyT5(true).write(t)
 	one, two := open(t, Options{Model: path, Threads: 1}), open(t, Options{Model: path, Threads: 2})
@@ -427,8 +427,8 @@ func (f *forcing) next(logits []float32) []llama.Token {
 
 func (f *forcing) end(err error) { f.done <- err }
 
-// TestT5Forced checks that a task which appends several tokens at once is shown the logits after the last.
-func TestT5Forced(t *testing.T) {
+// TestT5ForcedReference checks that a task which appends several tokens at once is shown the logits after the last.
+func TestT5ForcedReference(t *testing.T) {
 	testLib(t)
 	m := newTinyT5(false)
 	e := open(t, Options{Model: m.write(t), Threads: 1})
