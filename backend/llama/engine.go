@@ -11,6 +11,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/grammar"
 )
 
 // An Engine is a model, loaded. It implements [backend.Backend].
@@ -74,13 +75,17 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 }
 
 // constraint returns what holds a reply to a schema.
-func (e *Engine) constraint(ctx context.Context, schema []byte) (*constraint, error) {
+func (e *Engine) constraint(ctx context.Context, schema []byte) (*grammar.Constraint, error) {
 	leave, err := e.enter(ctx) // the vocabulary is read once
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return e.model.constrainer.constraint(schema)
+	c, err := e.model.constrainer.Constraint(schema)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalid, err)
+	}
+	return c, nil
 }
 
 // newWriting renders a request and cuts it into tokens.

@@ -9,6 +9,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/grammar"
 )
 
 // A job is a request on its way through the engine: tokens to compute, and something that is done with the
@@ -52,8 +53,8 @@ type writer struct {
 	prompt  int // tokens of prompt
 	max     int // tokens of reply
 	once    bool
-	count   int         // tokens of reply
-	holds   *constraint // to a schema; nil without one
+	count   int                 // tokens of reply
+	holds   *grammar.Constraint // to a schema; nil without one
 	all     *counters
 
 	stop backend.StopReason // "" while it is being written
@@ -77,14 +78,15 @@ func (w *writer) next(logits []float32) []llama.Token {
 		return w.unless(token)
 	}
 	more := []llama.Token{token}
-	for _, token := range w.holds.forced() {
-		w.holds.accept(token)
+	for _, forced := range w.holds.Forced() {
+		w.holds.Accept(forced)
+		token := llama.Token(forced)
 		more = append(more, token)
 		if w.append(token); w.stop != "" {
 			break
 		}
 	}
-	if w.stop == "" && w.holds.ended() {
+	if w.stop == "" && w.holds.Ended() {
 		w.stop = backend.StopEnd
 	}
 	return w.unless(more...)
@@ -97,13 +99,13 @@ func (w *writer) choose(logits []float32) (token llama.Token, ok bool) {
 	if w.holds == nil {
 		return token, true
 	}
-	if !w.holds.allows(token) {
-		if !w.holds.mask(logits) {
+	if !w.holds.Allows(int32(token)) {
+		if !w.holds.Mask(logits) {
 			return 0, false
 		}
 		token = w.sampler.choose(logits)
 	}
-	return token, w.holds.accept(token)
+	return token, w.holds.Accept(int32(token))
 }
 
 // append adds a token to the reply and sets stop if that is its end.
@@ -116,7 +118,7 @@ func (w *writer) append(token llama.Token) {
 	switch {
 	case w.reply.add(w.text.piece(token)):
 		w.stop = backend.StopEnd
-	case w.count == w.max && (w.holds == nil || !w.holds.ended()):
+	case w.count == w.max && (w.holds == nil || !w.holds.Ended()):
 		w.stop = backend.StopLength
 	case w.once && backend.Repeats(w.reply.text):
 		w.stop = backend.StopRepeat

@@ -3,16 +3,18 @@ package llama
 import (
 	"errors"
 	"fmt"
+
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/grammar"
 )
 
 // A model is what llama.cpp has loaded: weights, vocabulary, and a context to write, to embed, or both.
 type model struct {
 	handle      llama.Model
 	vocab       *vocab
-	constrainer *constrainer
+	constrainer *grammar.Constrainer
 	chat        *chat
 	writer      *scheduler  // nil if the model cannot write
 	kv          *kv         // of writer
@@ -50,7 +52,7 @@ func (m *model) prepare(p *plan) error {
 		return errors.New("the model has no vocabulary: fetch the whole model")
 	}
 	m.count.trie.on = p.Trie
-	m.constrainer = newConstrainer(m.vocab, m.vocab.size)
+	m.constrainer = grammar.New(m.vocab.writes())
 	m.threads = p.Threads
 	if m.threads == 0 {
 		m.threads = physicalCores()

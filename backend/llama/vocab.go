@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
+
+	"github.com/assay-eval/assay/backend/llama/grammar"
 )
 
 // A vocab turns text into a model's tokens and back. It is safe for concurrent use.
@@ -160,3 +162,12 @@ func (v *vocab) spelling(t llama.Token) string {
 
 // ends reports whether a token ends the model's turn.
 func (v *vocab) ends(t llama.Token) bool { return llama.VocabIsEOG(v.handle, t) }
+
+// writes describes the vocabulary for constrained decoding.
+func (v *vocab) writes() grammar.Vocabulary {
+	return grammar.Vocabulary{
+		Size:  v.size,
+		Piece: func(t int32) []byte { return v.piece(llama.Token(t)) },
+		Ends:  func(t int32) bool { return v.ends(llama.Token(t)) },
+	}
+}

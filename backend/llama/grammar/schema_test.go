@@ -1,4 +1,4 @@
-package llama
+package grammar
 
 import (
 	"encoding/json"
@@ -12,8 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/assay-eval/assay/backend"
 )
 
 func mustCompile(t testing.TB, schema string) *grammar {
@@ -240,7 +238,7 @@ func TestRefusedSchemas(t *testing.T) {
 	check := func(schema, want string) {
 		t.Helper()
 		_, err := compileSchema([]byte(schema))
-		if !errors.Is(err, backend.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.200s: error %v, want one with %q", schema, err, want)
 		}
 	}
@@ -486,9 +484,6 @@ func FuzzSchema(f *testing.F) {
 	f.Fuzz(func(t *testing.T, schema string, seed uint64) {
 		g, err := compileSchema([]byte(schema))
 		if err != nil {
-			if !errors.Is(err, backend.ErrInvalid) {
-				t.Errorf("error %v does not wrap ErrInvalid", err)
-			}
 			return
 		}
 		rng := rand.New(rand.NewPCG(seed, 0))

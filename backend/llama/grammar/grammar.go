@@ -1,4 +1,4 @@
-package llama
+package grammar
 
 import (
 	"encoding/binary"
@@ -9,7 +9,6 @@ import (
 // limit what is remembered, but for maxPositions: where a text can be read in more ways than that at once,
 // the last of them are given up. So the text stays in the language, and can still be brought to its end.
 const (
-	maxStates    = 100_000
 	maxDepth     = 128 // calls within each other
 	maxPositions = 2048
 	maxConfigs   = 2048
@@ -17,86 +16,6 @@ const (
 	maxMasks     = 256
 	maxForced    = 512 // bytes at once
 )
-
-// A state of an automaton that may call others.
-type state struct {
-	bytes []byteEdge
-	free  []int32 // states that are reached without a byte
-	calls []callEdge
-	final bool // the rule may end here
-}
-
-// A byteEdge leads on when the next byte lies in a range.
-type byteEdge struct {
-	lo, hi byte
-	to     int32
-}
-
-// A callEdge leads through a whole rule to a state.
-type callEdge struct {
-	rule, then int32
-	last       bool // nothing comes after it in the rule that calls
-}
-
-// A network is a grammar under construction: rules, each an automaton that has a start and final states.
-type network struct {
-	states []state
-	starts []int32 // by rule
-	full   bool    // more states were asked for than there may be
-}
-
-// state adds a state.
-func (n *network) state() int32 {
-	if len(n.states) == maxStates {
-		n.full = true
-		return 0
-	}
-	n.states = append(n.states, state{})
-	return int32(len(n.states) - 1)
-}
-
-// rule adds a rule and returns its number and its start.
-func (n *network) rule() (rule, start int32) {
-	start = n.state()
-	n.starts = append(n.starts, start)
-	return int32(len(n.starts) - 1), start
-}
-
-func (n *network) final(s int32) { n.states[s].final = true }
-
-// join leads from a state to another without a byte.
-func (n *network) join(from, to int32) { n.states[from].free = append(n.states[from].free, to) }
-
-// edge leads from a state to another by any byte of a range.
-func (n *network) edge(from int32, lo, hi byte, to int32) {
-	n.states[from].bytes = append(n.states[from].bytes, byteEdge{lo, hi, to})
-}
-
-// step leads from a state to a new one by any byte of a range.
-func (n *network) step(from int32, lo, hi byte) int32 {
-	to := n.state()
-	n.edge(from, lo, hi, to)
-	return to
-}
-
-// call leads from a state to a new one through a rule.
-func (n *network) call(from, rule int32) int32 {
-	to := n.state()
-	n.callTo(from, rule, to)
-	return to
-}
-
-func (n *network) callTo(from, rule, to int32) {
-	n.states[from].calls = append(n.states[from].calls, callEdge{rule: rule, then: to})
-}
-
-// text leads from a state to a new one through a text.
-func (n *network) text(from int32, text string) int32 {
-	for i := range len(text) {
-		from = n.step(from, text[i], text[i])
-	}
-	return from
-}
 
 // A grammar is a language of byte strings. A text is followed through it byte by byte, as a set of
 // positions, one for each way to read the text. No position is ever taken that cannot be brought to an end
@@ -145,10 +64,10 @@ type config struct {
 	allowed []uint64   // see constraint; nil is not yet known
 }
 
-// newGrammar returns the language of a network's first rule. It returns nil and what is wrong if that is
+// newGrammar returns the language of an automaton's first rule. It returns nil and what is wrong if that is
 // empty or nested too deep.
-func newGrammar(n *network) (*grammar, string) {
-	g := &grammar{states: n.states, starts: n.starts, dead: &config{}, seen: map[position]bool{}}
+func newGrammar(b *builder) (*grammar, string) {
+	g := &grammar{states: b.states, starts: b.starts, dead: &config{}, seen: map[position]bool{}}
 	g.markLast()
 	g.findNeeds()
 	switch need := int(g.needs[g.starts[0]]); {
