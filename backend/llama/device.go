@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 
@@ -48,4 +49,19 @@ func GPULibrary(dir string) (kind string, err error) {
 		return kind, err
 	}
 	return "", nil
+}
+
+// An offload says how much of a model is computed on graphics cards.
+type offload struct {
+	layers int    // on the cards: those of the model and one more, its output; 0: none
+	whole  bool   // all of it
+	where  string // the cards' names
+}
+
+// String names what the bits of answers depend on: "" for a model that is wholly in one place.
+func (o offload) String() string {
+	if o.whole || o.layers == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d layers there", o.layers)
 }

@@ -26,40 +26,6 @@ type translator struct {
 	count   *counters
 }
 
-// newTranslator makes the context of a model of two halves.
-func (m *model) newTranslator(p *plan) error {
-	c := llama.ContextDefaultParams()
-	c.NCtx = uint32(streamRoom(p.context))
-	c.NBatch, c.NUbatch = c.NCtx, c.NCtx // a prompt is read in one pass
-	c.NSeqMax = 1
-	c.PoolingType = llama.PoolingTypeNone
-	// T5 does not scale what attention compares, so that rounding it to 16 bits would show in the third
-	// decimal of a log-probability. Flash attention adds up in an order that depends on the threads.
-	c.TypeK, c.TypeV = llama.GGMLTypeF32, llama.GGMLTypeF32
-	ctx, err := m.plainContext(c)
-	if err != nil {
-		return err
-	}
-	t := &translator{
-		runner: runner{ctx, newPacer(m.threads, p.Threads > 0)},
-		batch:  llama.BatchInit(int32(c.NBatch), 0, 1),
-		vocab:  m.vocab,
-		start:  llama.ModelDecoderStartToken(m.handle),
-		count:  &m.count,
-	}
-	m.translator = t
-	if t.mem, err = llama.GetMemory(ctx); err != nil {
-		return err
-	}
-	if t.start == llama.TokenNull {
-		t.start = llama.VocabBOS(m.vocab.handle)
-	}
-	if t.mem == 0 || t.start < 0 || int(t.start) >= m.vocab.size {
-		return errors.New("the model's header names no token that replies start from: convert the model again, or choose another")
-	}
-	return nil
-}
-
 func (t *translator) free() {
 	llama.BatchFree(t.batch)
 	llama.Free(t.ctx)
@@ -179,14 +145,6 @@ func (t *translator) compute(half func(llama.Context, llama.Batch) (int32, error
 type beginning struct {
 	*vocab
 	begun bool
-}
-
-// speller returns what spells a reply.
-func (m *model) speller() speller {
-	if m.translator != nil {
-		return &beginning{vocab: m.vocab}
-	}
-	return m.vocab
 }
 
 func (b *beginning) piece(token llama.Token) []byte {

@@ -7,6 +7,45 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
 
+const (
+	// ubatch is how many tokens are computed in one pass, at most.
+	ubatch = 512
+
+	// wide is how many tokens are computed in one pass for one stream, at most, where that is not done in
+	// tiles. Fewer than 64 do not make a tile.
+	wide = 60
+)
+
+// A cache is what the scheduler needs of llama.cpp: numbered streams that each hold a sequence.
+type cache interface {
+	// compute appends a piece to each of the streams. The pieces are ordered by stream and have one width.
+	compute(pieces []piece) error
+	// logits returns the logits for the token after token k of piece i of the last compute; the next one
+	// overwrites them.
+	logits(i, k int) []float32
+	// copy makes a stream hold what another holds.
+	copy(to, from llama.SeqId)
+	// cut leaves the first n tokens of a stream.
+	cut(s llama.SeqId, n int)
+}
+
+// A piece is a run of tokens to append to a stream.
+type piece struct {
+	stream llama.SeqId
+	at     int           // tokens there so far
+	tokens []llama.Token // those of use
+	width  int           // of all tokens: what follows those of use is there to round up, and is cut out later
+	from   int           // logits are wanted after this one of tokens and those behind it
+}
+
+// outputs is how many logits a piece takes: those after its last tokens, rounded up.
+func (p *piece) outputs(columns int) int {
+	if p.from >= len(p.tokens) && len(p.tokens) > 0 {
+		return 0
+	}
+	return min(p.width, roundUp(p.width-p.from, columns))
+}
+
 // A kv is the [cache] of a llama.cpp context, with one stream a sequence.
 type kv struct {
 	runner

@@ -118,6 +118,40 @@ func (m *model) newWriter(p *plan) error {
 	return nil
 }
 
+// newTranslator makes the context of a model of two halves.
+func (m *model) newTranslator(p *plan) error {
+	c := llama.ContextDefaultParams()
+	c.NCtx = uint32(streamRoom(p.context))
+	c.NBatch, c.NUbatch = c.NCtx, c.NCtx // a prompt is read in one pass
+	c.NSeqMax = 1
+	c.PoolingType = llama.PoolingTypeNone
+	// T5 does not scale what attention compares, so that rounding it to 16 bits would show in the third
+	// decimal of a log-probability. Flash attention adds up in an order that depends on the threads.
+	c.TypeK, c.TypeV = llama.GGMLTypeF32, llama.GGMLTypeF32
+	ctx, err := m.plainContext(c)
+	if err != nil {
+		return err
+	}
+	t := &translator{
+		runner: runner{ctx, newPacer(m.threads, p.Threads > 0)},
+		batch:  llama.BatchInit(int32(c.NBatch), 0, 1),
+		vocab:  m.vocab,
+		start:  llama.ModelDecoderStartToken(m.handle),
+		count:  &m.count,
+	}
+	m.translator = t
+	if t.mem, err = llama.GetMemory(ctx); err != nil {
+		return err
+	}
+	if t.start == llama.TokenNull {
+		t.start = llama.VocabBOS(m.vocab.handle)
+	}
+	if t.mem == 0 || t.start < 0 || int(t.start) >= m.vocab.size {
+		return errors.New("the model's header names no token that replies start from: convert the model again, or choose another")
+	}
+	return nil
+}
+
 // newReader makes the context that embeds, or runs the classification head.
 func (m *model) newReader(p *plan) error {
 	c := readerParams(p)
@@ -210,6 +244,14 @@ func (m *model) ops() backend.Ops {
 		ops |= backend.CanEmbed | backend.CanEmbedTokens
 	}
 	return ops
+}
+
+// speller returns what spells a reply.
+func (m *model) speller() speller {
+	if m.translator != nil {
+		return &beginning{vocab: m.vocab}
+	}
+	return m.vocab
 }
 
 // take gives a job to what works jobs off.

@@ -3,6 +3,8 @@ package llama
 import (
 	"fmt"
 	"strings"
+
+	"github.com/shirou/gopsutil/v4/mem"
 )
 
 const (
@@ -12,21 +14,33 @@ const (
 
 	// cardSpare is the memory to leave on a card, for llama.cpp's working buffers and the screen.
 	cardSpare = 768 << 20
+
+	// spare is the memory to leave beside weights and cache: for llama.cpp's working buffers and for us.
+	spare = 384 << 20
 )
 
-// An offload says how much of a model is computed on graphics cards.
-type offload struct {
-	layers int    // on the cards: those of the model and one more, its output; 0: none
-	whole  bool   // all of it
-	where  string // the cards' names
-}
-
-// String names what the bits of answers depend on: "" for a model that is wholly in one place.
-func (o offload) String() string {
-	if o.whole || o.layers == 0 {
-		return ""
+// fit lowers the number of slots, where that was left to us, until model and cache fit in memory, and
+// refuses a model that does not fit at all.
+func (p *plan) fit(cards []Device, available func() (uint64, error)) error {
+	if !p.writes() || p.encodes() {
+		p.slots = 2 // one call is computed at a time; the next can be on its way
 	}
-	return fmt.Sprintf(" %d layers there", o.layers)
+	if len(cards) > 0 {
+		p.onCards(cards)
+	}
+	have, err := available()
+	if err != nil {
+		return fmt.Errorf("cannot tell how much memory is free: %w", err)
+	}
+	for p.Slots == 0 && p.slots > 1 && p.rest()+spare > have {
+		p.slots /= 2
+	}
+	if p.rest()+spare <= have {
+		return nil
+	}
+	return fmt.Errorf("%s needs %s of memory (%s of weights, the rest for %d slots of %d tokens) and %s are free: "+
+		"close other programs, give it less context or fewer slots, or choose a smaller model",
+		p.Model, gib(p.rest()+spare), gib(uint64(p.file.Size)), p.slots, p.context, gib(have))
 }
 
 // onCards plans what goes to the cards: all, with fewer slots if need be and if that was left to us, or else as
@@ -79,3 +93,14 @@ func (p *plan) rest() uint64 {
 func (p *plan) need(slots int) uint64 {
 	return uint64(p.file.Size) + uint64(p.file.KVBytes)*uint64(streamRoom(p.context)*p.streams(slots)) + p.logits()
 }
+
+// availableMemory is how much memory is free, in bytes.
+func availableMemory() (uint64, error) {
+	m, err := mem.VirtualMemory()
+	if err != nil {
+		return 0, err
+	}
+	return m.Available, nil
+}
+
+func gib(n uint64) string { return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30)) }

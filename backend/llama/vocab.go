@@ -171,3 +171,20 @@ func (v *vocab) writes() grammar.Vocabulary {
 		Ends:  func(t int32) bool { return v.ends(llama.Token(t)) },
 	}
 }
+
+// A speller knows what tokens mean.
+type speller interface {
+	piece(llama.Token) []byte
+	ends(llama.Token) bool
+}
+
+// common returns how many tokens a and b start with alike.
+func common(a, b []llama.Token) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}

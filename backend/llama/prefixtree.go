@@ -24,17 +24,6 @@ type match struct {
 	soon bool    // a longer one is being computed: better to wait
 }
 
-// common returns how many tokens a and b start with alike.
-func common(a, b []llama.Token) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
-}
-
 // add puts in the prompt of a stream.
 func (t *tree) add(s *stream) {
 	at, rest := &t.root, s.prompt
@@ -109,4 +98,25 @@ func (t *tree) find(prompt []llama.Token, tiles tiling) match {
 	}
 	m.soon = promised > m.n
 	return m
+}
+
+// tail is how much of an idle stream's prompt may be given up for a job that takes the rest of it, rather
+// than copy the rest to another stream.
+const tail = 128
+
+// place chooses the idle stream to put a job on: that which holds what the job is to take and hardly more,
+// so that nothing is copied and little lost, else the one that was useful longest ago. It returns nil if all
+// are busy.
+func (m match) place(streams []*stream) *stream {
+	var oldest *stream
+	for _, s := range streams {
+		switch {
+		case s.job != nil:
+		case s == m.from && s.have-m.n <= tail:
+			return s
+		case oldest == nil || s.used < oldest.used:
+			oldest = s
+		}
+	}
+	return oldest
 }
