@@ -39,7 +39,7 @@ work=
 case $own in
 '' | x64 | sse42 | sandybridge | ivybridge | piledriver | haswell) ;; # the only kind, or none better than AVX2
 *)
-	if [ -e "$engine/$avx2" ] && [[ " $* " != *" -run"* && " $* " =~ " ./... "|backend/llama ]]; then
+	if [ -e "$engine/$avx2" ] && [[ " $* " != *" -run"* && " $* " =~ ' ./... '|'backend/llama '|'backend/llama/... ' ]]; then
 		kinds="$own, haswell"
 		work=$(mktemp -d)
 		trap 'rm -rf "$work"' EXIT

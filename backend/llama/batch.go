@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// nextPrompts returns the next pieces of prompts: that of the job that has waited longest, and with it
-// those of others that go into the same pass.
+// nextPrompts returns the next batch of prefill: a chunk of the prompt of the job that has waited longest, and with it
+// chunks of others that go into the same pass.
 func (s *scheduler) nextPrompts() []piece {
 	ready := s.ready()
 	if len(ready) == 0 {
@@ -53,7 +53,7 @@ func (s *scheduler) width(ready []*stream) int {
 	return width
 }
 
-// near reports whether a piece of so many tokens may be rounded up to a width.
+// near reports whether a piece of so many tokens may be padded to a width.
 func near(tokens, width int) bool { return tokens <= width && 5*tokens >= 4*width }
 
 // ready returns the streams with prompts to compute, that which was admitted first before others.
@@ -85,7 +85,7 @@ func (s *scheduler) piece(st *stream, most int) piece {
 	return p
 }
 
-// retreat makes room at a stream's end to round a piece up, by computing a few tokens again.
+// retreat makes room at a stream's end for padding tokens, by computing a few tokens again.
 func (s *scheduler) retreat(st *stream) {
 	if n := st.left(); s.sharing && n <= wide {
 		if over := st.have + roundUp(n, s.columns) - s.room; over > 0 {
@@ -95,8 +95,8 @@ func (s *scheduler) retreat(st *stream) {
 	}
 }
 
-// nextReplies returns the last tokens of all replies, after which the next are wanted. If there are any, pieces
-// chosen before hold no longer: streams may have moved.
+// nextReplies returns the next batch of decode: the last token of every reply, after which the next are wanted. If
+// there are any, pieces chosen before hold no longer: streams may have moved.
 func (s *scheduler) nextReplies() []piece {
 	if !slices.ContainsFunc(s.streams, (*stream).writing) {
 		return nil // so no stream moves whose prompt or draft comes next
@@ -118,7 +118,7 @@ func (s *scheduler) nextReplies() []piece {
 }
 
 // gather moves replies to neighbouring streams when they lie so far apart that most streams between
-// them would be fillers: llama.cpp computes together only what has consecutive numbers.
+// them would be padding: llama.cpp computes together only what has consecutive numbers.
 func (s *scheduler) gather() {
 	for s.sharing {
 		var at []int
@@ -143,7 +143,7 @@ func (s *scheduler) gather() {
 	}
 }
 
-// fill adds pieces of one token on streams that have none, so that there are no gaps between the pieces
+// fill adds pieces of one padding token on streams that have none, so that there are no gaps between the pieces
 // and their number is a multiple of columns. Nothing in them is of use.
 func (s *scheduler) fill(pieces []piece) []piece {
 	lo, hi := int(pieces[0].stream), int(pieces[len(pieces)-1].stream)+1

@@ -322,8 +322,8 @@ func TestT5ScoreReference(t *testing.T) {
 	}
 }
 
-// TestT5GenerateReference checks that each token of a greedy reply is the likeliest in the forward pass above, and that the
-// reply has no space before its first word.
+// TestT5GenerateReference checks that each token of a greedy reply is the most probable in the forward pass above, and that
+// the reply has no space before its first word.
 func TestT5GenerateReference(t *testing.T) {
 	testLib(t)
 	for _, gated := range []bool{false, true} {

@@ -85,7 +85,7 @@ func await[T any](ctx context.Context, e *Engine, from <-chan T) (outcome T, err
 func (e *Engine) own() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	writer, translator, reader := e.model.writer, e.model.translator, e.model.reader
+	writer, encdec, reader := e.model.writer, e.model.encdec, e.model.reader
 	busy := false
 	for e.receive(busy) {
 		busy = false
@@ -94,8 +94,8 @@ func (e *Engine) own() {
 			busy = writer.turn()
 			e.model.count.busy.Add(int64(time.Since(start)))
 		}
-		if translator != nil {
-			busy = translator.turn()
+		if encdec != nil {
+			busy = encdec.turn()
 		}
 		if reader != nil {
 			busy = reader.turn() || busy

@@ -24,7 +24,7 @@ type job struct {
 	task
 }
 
-// newJob returns a job for tokens that begin with so many of prompt, and whose logits are wanted from the
+// newJob returns a job for tokens of which so many are the prompt, and whose logits are wanted from the
 // last of those on.
 func newJob(ctx context.Context, tokens []llama.Token, prompt int, tiles tiling, t task) *job {
 	return &job{ctx: ctx, turn: backend.Turn(ctx), tokens: tokens, prompt: prompt, tiles: tiles,

@@ -34,7 +34,7 @@ type piece struct {
 	stream llama.SeqId
 	at     int           // tokens there so far
 	tokens []llama.Token // those of use
-	width  int           // of all tokens: what follows those of use is there to round up, and is cut out later
+	width  int           // of all tokens: what follows those of use are padding tokens, which are cut out later
 	from   int           // logits are wanted after this one of tokens and those behind it
 }
 
@@ -63,9 +63,16 @@ func newKV(ctx llama.Context, pace pacer, vocab, columns int, count *counters) (
 		return nil, err
 	}
 	if mem == 0 {
-		return nil, errors.New("llama.cpp gives this model no cache, so it cannot write")
+		return nil, errors.New("llama.cpp gives this model no KV cache, so it cannot generate")
 	}
-	return &kv{runner: runner{ctx: ctx, pace: pace}, mem: mem, batch: llama.BatchInit(ubatch, 0, 1), vocab: vocab, columns: columns, count: count}, nil
+	return &kv{
+		runner:  runner{ctx: ctx, pace: pace},
+		mem:     mem,
+		batch:   llama.BatchInit(ubatch, 0, 1),
+		vocab:   vocab,
+		columns: columns,
+		count:   count,
+	}, nil
 }
 
 func (c *kv) free() { llama.BatchFree(c.batch) }
@@ -77,7 +84,7 @@ func (c *kv) compute(pieces []piece) error {
 		c.start = append(c.start, int(c.batch.NTokens))
 		wanted := p.width - p.outputs(c.columns)
 		for i := range p.width {
-			t := llama.Token(0) // any will do to round up
+			t := llama.Token(0) // padding
 			if i < len(p.tokens) {
 				t = p.tokens[i]
 			}

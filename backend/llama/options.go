@@ -14,7 +14,7 @@ type Options struct {
 	Name    string // Info.Model; "" means the file's name without .gguf
 	Digest  string // Info.Digest, where it is known; "" means that the file is read to compute it
 	Context int    // tokens a call, prompt and reply together; 0: what the model was trained on, at most 4096
-	Slots   int    // replies written at once; 0: 16, or as many as memory allows
+	Slots   int    // replies decoded at once; 0: 16, or as many as memory allows
 	Trie    bool   // count Stats.TrieNodes, in memory that grows with them
 	Threads int    // 0: as many as there are cores, or one fewer where that is faster, measured all along
 
@@ -65,11 +65,11 @@ func newPlan(o Options, file *models.Info) (*plan, error) {
 	return p, nil
 }
 
-// encodes reports whether the model reads with one half and writes with the other.
+// encodes reports whether the model is an encoder-decoder.
 func (p *plan) encodes() bool { return p.file.Architecture == "t5" }
 
-// logits is the memory that llama.cpp takes for logits beyond what it has to spare: for such a model it makes room
-// for those of every token that is read.
+// logits is the memory that llama.cpp takes for logits beyond what it has to spare: for an encoder-decoder it makes
+// room for those of every token of the prompt.
 func (p *plan) logits() uint64 {
 	if !p.encodes() {
 		return 0
@@ -77,7 +77,7 @@ func (p *plan) logits() uint64 {
 	return 4 * uint64(p.context) * uint64(p.file.Vocabulary)
 }
 
-// writes reports whether the model is to write: a decoder does, unless it was made a judge of texts.
+// writes reports whether the model is to generate: a decoder does, unless it was made a classifier of texts.
 func (p *plan) writes() bool { return p.file.Causal && p.file.Pooling != "rank" }
 
 // maxSlots is llama.cpp's limit for sequences (its LLAMA_MAX_SEQ).

@@ -6,8 +6,8 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
 
-// A tree is a radix tree over the prompts that streams hold or are computing: what two of them begin with
-// stands in it once. Finding the longest beginning of a prompt that is at hand takes as long as that is.
+// A tree is the index of the prefix cache: a radix tree over the prompts that streams hold or are computing, in which
+// a shared prefix stands once. A longest-prefix match takes as long as the prefix is.
 type tree struct{ root node }
 
 // A node is a run of tokens that all prompts below it have in common.
@@ -71,7 +71,7 @@ func (t *tree) remove(s *stream) {
 	}
 }
 
-// find looks for the longest beginning of prompt that can be taken from a stream, and tells whether one that
+// find looks for the longest prefix of a prompt that can be taken from a stream, and tells whether one that
 // is longer is being computed.
 func (t *tree) find(prompt []llama.Token, tiles tiling) match {
 	var m match

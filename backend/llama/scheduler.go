@@ -8,7 +8,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
 
-// burst is how many tokens of prompts are computed, at most, before every reply gets a token again.
+// burst is how many tokens of prompts are computed (prefill), at most, before every reply gets a token again (decode).
 // Prompts come first, since a step with many sequences costs little more than a step with few; but
 // a stream of long questions with short answers must not hold up a long answer for good.
 const burst = 4096
@@ -23,8 +23,8 @@ type scheduler struct {
 
 	// columns is what the number of tokens in a pass is a multiple of, and that of logits wanted from it,
 	// if streams can be cut. Weights meet tokens in tiles; what is left over goes through other code,
-	// which adds up in another order. So nothing is ever left over: pieces of prompts are rounded up, and
-	// idle streams keep replies company. That also avoids llama.cpp's way with a single token of a single
+	// which adds up in another order. So nothing is ever left over: chunks of prompts end in padding tokens, and
+	// idle streams add padding tokens to a decode step. That also avoids llama.cpp's way with a single token of a single
 	// long sequence, whose attention it adds up in as many parts as there are threads.
 	columns int
 
@@ -35,7 +35,7 @@ type scheduler struct {
 	tree    tree
 	waiting []*job // in the order of arrival
 	turns   int
-	prompts int // tokens of prompts computed since the last step
+	prompts int // tokens of prefill since the last decode step
 	count   *counters
 }
 
@@ -74,7 +74,7 @@ func (s *scheduler) drop() {
 	}
 }
 
-// failAll ends every job. What the cache holds afterwards is anyone's guess.
+// failAll ends every job. What the cache holds afterwards is unknown.
 func (s *scheduler) failAll(err error) {
 	for _, j := range s.waiting {
 		j.end(err)
@@ -150,8 +150,8 @@ func (s *scheduler) running() int {
 	return n
 }
 
-// pick chooses the waiting job to admit next: of the earliest turn, the one with the longest prefix at hand,
-// before that prefix makes room for another; but one that was passed over many times comes first. A job
+// pick chooses the waiting job to admit next: of the earliest turn, the one with the longest cached prefix,
+// before that prefix is evicted; but one that was passed over many times comes first. A job
 // whose prompt will soon be there to copy waits for that. The index is -1 if there is no job to admit.
 func (s *scheduler) pick() (int, match) {
 	best, found := -1, match{}
@@ -204,7 +204,7 @@ func (s *scheduler) compute(pieces []piece) {
 		st.have += n
 		if p.width > n {
 			s.cache.cut(st.id, st.have)
-			s.count.fillers.Add(int64(p.width - n))
+			s.count.padding.Add(int64(p.width - n))
 		}
 		if n == 0 {
 			continue
@@ -225,15 +225,15 @@ func (s *scheduler) compute(pieces []piece) {
 	}
 }
 
-// draft puts a guess at the end of a job, if that pays.
+// draft puts draft tokens at the end of a job, if that pays.
 func (s *scheduler) draft(j *job) {
 	if !s.sharing || s.running() > draftCompany || len(s.waiting) > 0 {
 		return
 	}
-	guess := j.guess(j.tokens, j.limit-len(j.tokens)-1)
-	j.tokens = append(j.tokens, guess...)
-	j.drafted, j.made = len(guess), len(guess)
-	s.count.drafted.Add(int64(len(guess)))
+	proposed := j.propose(j.tokens, j.limit-len(j.tokens)-1)
+	j.tokens = append(j.tokens, proposed...)
+	j.drafted, j.made = len(proposed), len(proposed)
+	s.count.drafted.Add(int64(len(proposed)))
 }
 
 // advance gives a stream's job the logits that it waits for, and ends it if it has all.
@@ -246,16 +246,16 @@ func (s *scheduler) advance(st *stream, logits []float32) {
 	}
 	more := j.next(logits)
 	if n := len(more); n > 0 && n <= j.drafted && common(more, j.tokens[j.from+1:]) == n {
-		j.from += n // the guess was right
+		j.from += n // the draft tokens are accepted
 		j.drafted -= n
-		s.count.guessed.Add(int64(n))
+		s.count.accepted.Add(int64(n))
 		if j.drafted == 0 {
-			j.judge(j.made)
+			j.learn(j.made)
 		}
 		return
 	}
 	if j.drafted > 0 {
-		j.judge(j.made - j.drafted)
+		j.learn(j.made - j.drafted)
 		j.tokens, j.drafted = j.tokens[:j.from+1], 0
 		st.have = j.from + 1
 		s.cache.cut(st.id, st.have)

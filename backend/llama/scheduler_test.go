@@ -326,8 +326,8 @@ func TestDrafts(t *testing.T) {
 	}
 	run(t, s, jobs...)
 	stats := s.count.stats()
-	if stats.Drafted == 0 || stats.Guessed < stats.Drafted*9/10 {
-		t.Errorf("%d of %d drafted tokens were right", stats.Guessed, stats.Drafted)
+	if stats.Drafted == 0 || stats.Accepted < stats.Drafted*9/10 {
+		t.Errorf("%d of %d drafted tokens were right", stats.Accepted, stats.Drafted)
 	}
 	if s.turns > 30 {
 		t.Errorf("replies of 80 tokens took %d turns", s.turns)
@@ -349,7 +349,7 @@ func TestDraftsFarApart(t *testing.T) {
 			jobs = append(jobs, j)
 		}
 		run(t, s, jobs...)
-		if s.count.guessed.Load() == 0 {
+		if s.count.accepted.Load() == 0 {
 			t.Fatalf("seed %d: no draft was right", seed)
 		}
 	}

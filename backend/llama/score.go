@@ -66,7 +66,9 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 }
 
 // continuations renders a request and cuts it into tokens.
-func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (prompt []llama.Token, tiles tiling, list [][]llama.Token, err error) {
+func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (
+	prompt []llama.Token, tiles tiling, list [][]llama.Token, err error,
+) {
 	leave, err := e.enter(ctx)
 	if err != nil {
 		return nil, tiles, nil, err
@@ -111,10 +113,10 @@ func (e *Engine) continuation(messages []backend.Message, prompt []llama.Token, 
 	return alone, nil
 }
 
-// A scorer notes the probabilities of given continuations of one prompt that differ in their last token
-// only: the tokens before it are the job's.
+// A scorer is the task of teacher forcing: it notes the probabilities of given continuations of one prompt that differ
+// in their last token only: the tokens before it are the job's.
 type scorer struct {
-	stem     []llama.Token // what all of them begin with
+	stem     []llama.Token // their shared prefix
 	last     []llama.Token // of each
 	logProbs []float64     // of stem
 	ends     []float64     // of last

@@ -2,7 +2,7 @@ package llama
 
 import "github.com/hybridgroup/yzma/pkg/llama"
 
-// A stream is a place for one sequence in the cache.
+// A stream is a place for one sequence in the KV cache.
 type stream struct {
 	id     llama.SeqId
 	job    *job          // what it is working on; nil when it is idle

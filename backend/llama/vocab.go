@@ -11,12 +11,12 @@ import (
 	"github.com/assay-eval/assay/backend/llama/grammar"
 )
 
-// A vocab turns text into a model's tokens and back. It is safe for concurrent use.
+// A vocab is the tokenizer: it turns text into a model's tokens and back. It is safe for concurrent use.
 type vocab struct {
 	handle  llama.Vocab
 	size    int
 	bos     llama.Token // the token that starts every prompt, or llama.TokenNull
-	eos     llama.Token // the token that ends every prompt of a model that reads with one half, or llama.TokenNull
+	eos     llama.Token // the token that ends every prompt of an encoder-decoder, or llama.TokenNull
 	control map[byte][]controlToken
 	longest int // bytes of the longest token
 }
@@ -30,7 +30,12 @@ type controlToken struct {
 }
 
 func newVocab(model llama.Model) *vocab {
-	v := &vocab{handle: llama.ModelGetVocab(model), bos: llama.TokenNull, eos: llama.TokenNull, control: map[byte][]controlToken{}}
+	v := &vocab{
+		handle:  llama.ModelGetVocab(model),
+		bos:     llama.TokenNull,
+		eos:     llama.TokenNull,
+		control: map[byte][]controlToken{},
+	}
 	v.size = int(llama.VocabNTokens(v.handle))
 	if llama.VocabGetAddBOS(v.handle) {
 		v.bos = llama.VocabBOS(v.handle)
@@ -63,8 +68,9 @@ type part struct {
 // prompt cuts a rendered conversation into tokens as llama.cpp would the whole text, but for this: in
 // what is not the template's, a control token spelt out is plain text.
 func (v *vocab) prompt(parts []part) []llama.Token {
-	if n := len(parts) - 1; n >= 0 && v.eos != llama.TokenNull { // nothing follows what such a model reads
-		parts = append(slices.Clone(parts[:n]), part{strings.TrimRightFunc(parts[n].text, unicode.IsSpace), parts[n].template})
+	if n := len(parts) - 1; n >= 0 && v.eos != llama.TokenNull { // nothing follows what an encoder reads
+		last := part{strings.TrimRightFunc(parts[n].text, unicode.IsSpace), parts[n].template}
+		parts = append(slices.Clone(parts[:n]), last)
 	}
 	tokens := v.cut(parts)
 	if v.bos != llama.TokenNull && (len(tokens) == 0 || tokens[0] != v.bos) {

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-eval/assay/backend/llama/grammar"
 )
 
-// A writer writes one reply.
+// A writer is the task of generating one reply: it samples, constrained to a schema where there is one.
 type writer struct {
 	text    speller
 	sampler *sampler
@@ -19,7 +19,7 @@ type writer struct {
 	max     int // tokens of reply
 	once    bool
 	count   int                 // tokens of reply
-	holds   *grammar.Constraint // to a schema; nil without one
+	holds   *grammar.Constraint // constrains the reply to a schema; nil without one
 	all     *counters
 
 	stop backend.StopReason // "" while it is being written
@@ -32,7 +32,7 @@ type written struct {
 	err error
 }
 
-// next chooses the next token of the reply, and with it those that a schema leaves no choice about.
+// next chooses the next token of the reply, and with it the tokens that a schema forces.
 func (w *writer) next(logits []float32) []llama.Token {
 	token, ok := w.choose(logits)
 	if !ok {

@@ -3,27 +3,28 @@ package grammar
 // maxStates is how many states an automaton may have: a schema that needs more is refused.
 const maxStates = 100_000
 
-// A state of an automaton that may call others.
+// A state of a recursive automaton.
 type state struct {
 	bytes []byteEdge
-	free  []int32 // states that are reached without a byte
+	free  []int32 // epsilon transitions: states that are reached without a byte
 	calls []callEdge
 	final bool // the rule may end here
 }
 
-// A byteEdge leads on when the next byte lies in a range.
+// A byteEdge is a transition by any byte of a range.
 type byteEdge struct {
 	lo, hi byte
 	to     int32
 }
 
-// A callEdge leads through a whole rule to a state.
+// A callEdge is a transition through a whole rule.
 type callEdge struct {
 	rule, then int32
-	last       bool // nothing comes after it in the rule that calls
+	last       bool // a tail call: nothing comes after it in the rule that calls
 }
 
-// A builder makes an automaton: rules, each with a start and final states, that may call each other.
+// A builder makes a nondeterministic recursive automaton: rules, each with a start and final states, that may call
+// each other.
 type builder struct {
 	states []state
 	starts []int32          // by rule

@@ -109,8 +109,8 @@ func (c *Constraint) Accept(t int32) bool {
 	return ok
 }
 
-// Mask sets the logits of all tokens that are not allowed to minus infinity. It reports false if that
-// leaves none: the vocabulary cannot spell what must follow.
+// Mask sets the logits of all tokens that are not allowed to minus infinity, from a token mask that is memoized. It
+// reports false if that leaves none: the vocabulary cannot spell what must follow.
 func (c *Constraint) Mask(logits []float32) bool {
 	c.grammar.Lock()
 	defer c.grammar.Unlock()

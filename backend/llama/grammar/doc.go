@@ -8,8 +8,9 @@
 //     not every valid text is one of the automaton's: there is one order of properties, and next to no white space.
 //  2. A reply is followed through the automaton byte by byte, as a set of positions with the calls that they are
 //     inside (grammar.go). No position is taken from which there is no way to an end, so that a reply never gets stuck.
-//  3. The vocabulary is a tree over the bytes of its tokens (vocabulary.go). The tokens that may come next are found by
-//     walking that tree and the automaton together; what comes out is kept as a bit mask for the next time (constraint.go).
+//  3. The vocabulary is a trie over the bytes of its tokens (vocabulary.go). The tokens that may come next are found by
+//     walking that trie and the automaton together; what comes out is kept as a bit mask for the next time
+//     (constraint.go).
 //
 // A program that decodes has a [Constrainer] for each vocabulary and a [Constraint] for each reply:
 //

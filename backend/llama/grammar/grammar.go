@@ -6,10 +6,10 @@ import (
 )
 
 // What a grammar may cost. A schema that needs more states or depth is refused; the other bounds only
-// limit what is remembered, but for maxPositions: where a text can be read in more ways than that at once,
-// the last of them are given up. So the text stays in the language, and can still be brought to its end.
+// limit what is memoized, but for maxPositions: where a text has more parses than that at once, the last of them are
+// given up. So the text stays in the language, and can still be brought to its end.
 const (
-	maxDepth     = 128 // calls within each other
+	maxDepth     = 128 // of the stack of calls
 	maxPositions = 2048
 	maxConfigs   = 2048
 	maxFrames    = 100_000
@@ -17,12 +17,12 @@ const (
 	maxForced    = 512 // bytes at once
 )
 
-// A grammar is a language of byte strings. A text is followed through it byte by byte, as a set of
-// positions, one for each way to read the text. No position is ever taken that cannot be brought to an end
-// within maxDepth, so that every text that was accepted so far is the start of one in the language.
+// A grammar is a language of byte strings, as a pushdown automaton that is made deterministic lazily. A text is
+// followed through it byte by byte, as a set of positions, one for each parse. No position is ever taken that cannot
+// be brought to an end within maxDepth, so that every text that was accepted so far is a prefix of one in the language.
 //
-// What follows what is worked out once and remembered: mostly, a step is looking into a table. A grammar is
-// safe for concurrent use through its lock, which callers hold.
+// Transitions are worked out once and memoized: mostly, a step is a table lookup. A grammar is safe for concurrent use
+// through its lock, which callers hold.
 type grammar struct {
 	states []state
 	starts []int32
@@ -41,7 +41,7 @@ type grammar struct {
 	seen   map[position]bool
 }
 
-// A frame is where to go on when a rule has ended. Equal stacks are one frame.
+// A frame is the top of a stack: where to go on when a rule has ended. Equal stacks are one frame.
 type frame struct {
 	parent *frame // nil at the bottom, where there is no going on
 	then   int32
@@ -50,13 +50,13 @@ type frame struct {
 	above  map[int32]*frame
 }
 
-// A position is one way to read a text: the state it leads to, inside which calls.
+// A position is one parse of a text so far: the state it leads to, with its stack of calls.
 type position struct {
 	state int32
 	in    *frame
 }
 
-// A config is all the positions that a text leads to.
+// A config is all the positions that a text leads to: a state of the deterministic automaton.
 type config struct {
 	at      []position // those with a byte to follow
 	done    bool       // the text may end here
@@ -82,7 +82,7 @@ func newGrammar(b *builder) (*grammar, string) {
 	return g, ""
 }
 
-// markLast finds the calls after which a rule has nothing left to do. They take no frame.
+// markLast finds the tail calls, after which a rule has nothing left to do. They take no frame.
 func (g *grammar) markLast() {
 	for i := range g.states {
 		for j := range g.states[i].calls {

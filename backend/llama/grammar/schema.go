@@ -437,7 +437,8 @@ func (c *compiler) properties(at string, s document) []property {
 		c.fail(under(at, "properties"), "it must be an object")
 	}
 	required, ok := s.get("required")
-	if ok && (required.kind != '[' || slices.ContainsFunc(required.items, func(d document) bool { return d.kind != '"' })) {
+	unnamed := func(d document) bool { return d.kind != '"' }
+	if ok && (required.kind != '[' || slices.ContainsFunc(required.items, unnamed)) {
 		c.fail(under(at, "required"), "it must be a list of names")
 	}
 	var props []property

@@ -16,7 +16,7 @@ type Vocabulary struct {
 	Ends  func(token int32) bool   // the token ends the model's reply
 }
 
-// A lexicon is a vocabulary as a tree over the bytes of its tokens.
+// A lexicon is a vocabulary as a trie over the bytes of its tokens.
 type lexicon struct {
 	pieces [][]byte // by token; nil for those that no reply may hold
 	ends   []bool   // by token: it ends the reply
@@ -55,7 +55,7 @@ func newLexicon(v Vocabulary) *lexicon {
 	return l
 }
 
-// grow makes the tree.
+// grow makes the trie.
 func (l *lexicon) grow() {
 	var path []int32 // the nodes of the last token
 	cut := func(n int) {
@@ -116,8 +116,8 @@ func (l *lexicon) allowed(g *grammar, c *config) []uint64 {
 	return set
 }
 
-// cut cuts a text into tokens: its characters are joined in pairs for as long as a pair makes a token, that
-// of the lowest number first. Nearly all vocabularies that models write with were made, and are numbered,
+// cut tokenizes a text by byte-pair encoding: its characters are merged in pairs for as long as a pair makes a token,
+// that of the lowest number first. Nearly all vocabularies that models write with were made, and are numbered,
 // in this way. A token that no pair makes is never found; what cannot be spelt is left out, with all that
 // follows.
 func (l *lexicon) cut(text []byte) []int32 {
