@@ -43,7 +43,8 @@ func choices(c *grammar.Constraint, size int) []llama.Token {
 func TestRefusedSchema(t *testing.T) {
 	testLib(t)
 	e := open(t, Options{Model: tinyModel{template: plainTemplate}.write(t)})
-	_, err := e.Generate(t.Context(), &backend.GenerateRequest{Messages: say("user", "a"), MaxTokens: 1, Schema: []byte(`{"not":{}}`)})
+	_, err := e.Generate(t.Context(), &backend.GenerateRequest{Messages: say("user", "a"), MaxTokens: 1,
+		Schema: []byte(`{"not":{}}`)})
 	if !errors.Is(err, backend.ErrInvalid) || !strings.Contains(err.Error(), `#/not: "not" is not supported`) {
 		t.Errorf("error %v, want one that wraps ErrInvalid and names the keyword", err)
 	}

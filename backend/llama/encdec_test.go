@@ -190,7 +190,9 @@ func (m *tinyT5) embeddings(tokens []int) [][]float64 {
 }
 
 // attention is without the usual scale by the width of a head: T5's weights have it in them.
-func (m *tinyT5) attention(name string, from, to [][]float64, score func(head, i, j int, product float64) float64) [][]float64 {
+func (m *tinyT5) attention(
+	name string, from, to [][]float64, score func(head, i, j int, product float64) float64,
+) [][]float64 {
 	by := func(part string) func([]float64) []float64 {
 		return func(v []float64) []float64 { return m.times(name+part+".weight", v) }
 	}
@@ -322,8 +324,8 @@ func TestT5ScoreReference(t *testing.T) {
 	}
 }
 
-// TestT5GenerateReference checks that each token of a greedy reply is the most probable in the forward pass above, and that
-// the reply has no space before its first word.
+// TestT5GenerateReference checks that each token of a greedy reply is the most probable in the forward pass above, and
+// that the reply has no space before its first word.
 func TestT5GenerateReference(t *testing.T) {
 	testLib(t)
 	for _, gated := range []bool{false, true} {
@@ -349,7 +351,8 @@ func TestT5GenerateReference(t *testing.T) {
 				t.Errorf("gated %v, prompt %.20q: the reply is %q, tokens %v, want %v", gated, prompt, got.Text, words, want)
 			}
 			if got.OutputTokens != len(want) || got.PromptTokens != len(m.prompt(prompt)) {
-				t.Errorf("%d tokens after %d, want %d after %d", got.OutputTokens, got.PromptTokens, len(want), len(m.prompt(prompt)))
+				t.Errorf("%d tokens after %d, want %d after %d", got.OutputTokens, got.PromptTokens, len(want),
+					len(m.prompt(prompt)))
 			}
 		}
 	}
@@ -454,5 +457,7 @@ func TestT5ForcedReference(t *testing.T) {
 func TestT5Conforms(t *testing.T) {
 	testLib(t)
 	path := newTinyT5(true).write(t)
-	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Threads: 1}) }})
+	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend {
+		return open(t, Options{Model: path, Threads: 1})
+	}})
 }

@@ -116,7 +116,8 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 	}
 	many := func(n int) (jobs []*job) {
 		for i := range n {
-			jobs = append(jobs, bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), newTiling(i*length/64, i*length/32), 1+i*replies/8))
+			jobs = append(jobs, bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), newTiling(i*length/64, i*length/32),
+				1+i*replies/8))
 		}
 		return jobs
 	}
@@ -165,7 +166,8 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 }
 
 func bitJob(prompt []llama.Token, tiles tiling, most int) *job {
-	return newJob(context.Background(), prompt, len(prompt), tiles, newTestWriter(endless{}, prompt, most, backend.Sampling{}, 0))
+	return newJob(context.Background(), prompt, len(prompt), tiles, newTestWriter(endless{}, prompt, most,
+		backend.Sampling{}, 0))
 }
 
 func newTestWriter(text speller, prompt []llama.Token, most int, s backend.Sampling, seed uint64) *writer {

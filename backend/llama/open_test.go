@@ -55,7 +55,8 @@ func TestOpenRefuses(t *testing.T) {
 	check(Options{Model: good, Context: tinyContext + 1}, "trained on 8192 tokens")
 	check(Options{Model: good, Slots: 1000}, "slots")
 	check(Options{Model: tinyModel{template: "{% for"}.write(t)}, "chat template")
-	check(Options{Model: tinyModel{arch: "gpt2"}.write(t)}, "llama.cpp cannot load the model") // which lacks what gpt2 needs
+	check(Options{Model: tinyModel{arch: "gpt2"}.write(t)},
+		"llama.cpp cannot load the model") // which lacks what gpt2 needs
 	check(Options{Model: good, Lib: filepath.Join(dir, "nolib")}, "cannot load it from")
 
 	open(t, Options{Model: good}) // after all that, it still can

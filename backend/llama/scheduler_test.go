@@ -130,7 +130,8 @@ func newFake(t *testing.T, slots int) (*scheduler, *fakeCache) {
 	const room = 1024
 	n := roundUp(slots, fakeColumns)
 	c := &fakeCache{t: t, streams: make([][]llama.Token, n), room: room}
-	s := &scheduler{cache: c, outputs: fakeOutputs, slots: slots, room: room, sharing: true, columns: fakeColumns, count: new(counters)}
+	s := &scheduler{cache: c, outputs: fakeOutputs, slots: slots, room: room, sharing: true, columns: fakeColumns,
+		count: new(counters)}
 	for i := range n {
 		s.streams = append(s.streams, &stream{id: llama.SeqId(i)})
 	}
@@ -152,7 +153,8 @@ func newFakeJob(prompt []llama.Token, most int, seed uint64) *job {
 	if seed != 0 {
 		sampling.Temperature = 1
 	}
-	return newJob(context.Background(), prompt, len(prompt), fakeTiling(prompt), newTestWriter(fakeText{}, prompt, most, sampling, seed))
+	return newJob(context.Background(), prompt, len(prompt), fakeTiling(prompt), newTestWriter(fakeText{}, prompt, most,
+		sampling, seed))
 }
 
 // wantReply computes a job's reply the plain way.

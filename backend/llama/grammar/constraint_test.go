@@ -29,7 +29,8 @@ func testWords() words {
 	}
 	w = append(w, strings.Fields(`{" "} {"a ":" ", ","a ": [{" "}] [] {} "" true false null tru als ul "} yes no maybe state ment
 		statements statement label verdict reason é 😀 ö" \u \u00 \n \" 10 123 0.5 e+ ]} }, "}, 1, 0}`)...)
-	w = append(w, ": ", ", ", `": "`, `", "`, `": `, `, "`, " the", " a", "\n", "\xe2\x82", "\x82\xac", "\xac and", "{", "a", "\"")
+	w = append(w, ": ", ", ", `": "`, `", "`, `": `, `, "`, " the", " a", "\n", "\xe2\x82", "\x82\xac", "\xac and", "{",
+		"a", "\"")
 	return w
 }
 
@@ -106,7 +107,8 @@ func TestTokenWalks(t *testing.T) {
 }
 
 func TestForcedTokens(t *testing.T) {
-	w := words{"", `l`, `a`, `b`, `e`, `{`, `y`, `n`, `o`, `}`, `x`, `:`, ` `, `s`, `,`, `"`, "\xc3", "\xa9", `{"`, `el`, `la`, `bel`, `":`, `": `,
+	w := words{"", `l`, `a`, `b`, `e`, `{`, `y`, `n`, `o`, `}`, `x`, `:`, ` `, `s`, `,`, `"`, "\xc3", "\xa9", `{"`, `el`,
+		`la`, `bel`, `":`, `": `,
 		`es`, `lab`, `abel`, `"}`, `"x`, `"no`, `é`, `x`}
 	check := func(schema, before string, want ...string) {
 		t.Helper()
@@ -128,8 +130,9 @@ func TestForcedTokens(t *testing.T) {
 		}
 	}
 	const labels = `{"properties":{"label":{"enum":["yes","no"]}},"required":["label"]}`
-	check(labels, ``, `{"`, `la`, `bel`) // the first pairs that make tokens, not the longest token; and not `":`, since `": ` may come
-	check(labels, `{"label":"`)          // a choice
+	// The first pairs that make tokens, not the longest token; and not `":`, since `": ` may come.
+	check(labels, ``, `{"`, `la`, `bel`)
+	check(labels, `{"label":"`) // a choice
 	check(labels, `{"label":"y`, `es`, `"}`)
 	check(labels, `{"label":"yes"}`)
 	check(`{"properties":{"label":{"enum":["no"]}},"required":["label"]}`, `{"label": `, `"`, `n`, `o`, `"}`)
@@ -163,7 +166,8 @@ func TestMaskLeavesNothing(t *testing.T) {
 // What a grammar has remembered, and forgotten again, makes no difference.
 func TestGrammarForgets(t *testing.T) {
 	w := testWords()
-	g := mustCompile(t, `{"anyOf":[{"type":"string","maxLength":5000},{"type":"array","items":{"$ref":"#"},"maxItems":3}]}`)
+	g := mustCompile(t,
+		`{"anyOf":[{"type":"string","maxLength":5000},{"type":"array","items":{"$ref":"#"},"maxItems":3}]}`)
 	lexicon := newLexicon(w.vocabulary())
 	old := &Constraint{grammar: g, words: lexicon, at: g.begin}
 	for i := range 5000 {
@@ -184,7 +188,8 @@ func TestGrammarForgets(t *testing.T) {
 	if left := choices(old, len(w)); slices.Contains(left, int32(slices.Index(w, "maybe"))) {
 		t.Error("five more characters may follow 4999 of 5000")
 	}
-	if !old.Accept(int32(slices.Index(w, "a"))) || old.Allows(int32(slices.Index(w, "a"))) || !old.Allows(int32(slices.Index(w, `"`))) {
+	if !old.Accept(int32(slices.Index(w, "a"))) || old.Allows(int32(slices.Index(w, "a"))) ||
+		!old.Allows(int32(slices.Index(w, `"`))) {
 		t.Error("it lost count")
 	}
 }
