@@ -11,7 +11,7 @@ function field(name,    s) {
 	return s
 }
 
-!/^\{/ { print; next } # not of go test -json: its own complaints
+!/^\{/ { print; fflush(); next } # not of go test -json: its own complaints
 
 {
 	action = field("Action"); output = field("Output")
