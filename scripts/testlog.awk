@@ -1,5 +1,6 @@
 # Reads go test -json. Prints a line for each package, the output of every test that failed, and at the end
-# each test that was skipped with its reason, and the counts.
+# each test that was skipped with its reason, the counts, and the kinds of processor whose kernels were tried, as the
+# variable kinds names them.
 
 # field returns the value of one of the line's fields, unescaped.
 function field(name,    s) {
@@ -10,7 +11,7 @@ function field(name,    s) {
 	return s
 }
 
-!/^\{/ { print; next } # not of go test -json: its own complaints
+!/^\{/ { print; fflush(); next } # not of go test -json: its own complaints
 
 {
 	action = field("Action"); output = field("Output")
@@ -34,4 +35,5 @@ END {
 	if (n) print "\nskipped:"
 	for (i = 0; i < n; i++) print "  " skipped[i]
 	printf "\n%d tests passed, %d failed, %d were skipped\n", passed, failed, n
+	if (kinds != "") print "kinds of processor tried: " kinds
 }

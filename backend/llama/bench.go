@@ -63,7 +63,7 @@ func (e *Engine) Bench(ctx context.Context, shape Shape) (Speed, error) {
 	if speed.PromptTime, err = e.time(ctx, prompts, 1); err != nil {
 		return Speed{}, err
 	}
-	// The prompts are at hand now. Their last tokens are computed again, as the first of this step.
+	// The prompts are cached now. Their last tokens are computed again, as the first of this step.
 	speed.ReplyTime, err = e.time(ctx, prompts, shape.Reply)
 	return speed, err
 }
@@ -83,7 +83,8 @@ func (e *Engine) time(ctx context.Context, prompts [][]llama.Token, n int) (time
 			done:    make(chan written, 1),
 		}
 		writers = append(writers, w)
-		if err := hand(ctx, e, e.jobs, newJob(ctx, prompt, len(prompt), newTiling(len(prompt)-1, len(prompt)-1), w)); err != nil {
+		last := len(prompt) - 1
+		if err := hand(ctx, e, e.jobs, newJob(ctx, prompt, len(prompt), newTiling(last, last), w)); err != nil {
 			return 0, err
 		}
 	}

@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 
@@ -8,14 +9,14 @@ import (
 	"github.com/hybridgroup/yzma/pkg/loader"
 )
 
-// A Device is something to compute on besides the processor.
+// A Device is something to compute on besides the CPU: a GPU.
 type Device struct {
 	Name        string // "CUDA0"
 	Description string // "NVIDIA H100 80GB HBM3"
 	Free, Total uint64 // of its memory, in bytes, as the driver counts
 }
 
-// GPUs describes the graphics cards that the loaded library sees. There may be none.
+// GPUs describes the GPUs that the loaded library sees. There may be none.
 func GPUs() []Device {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -25,7 +26,8 @@ func GPUs() []Device {
 	var list []Device
 	for i := range llama.GGMLBackendDeviceCount() {
 		d := llama.GGMLBackendDeviceGet(i)
-		if t := llama.GGMLBackendDevType(d); t != llama.GGMLBackendDeviceTypeGPU && t != llama.GGMLBackendDeviceTypeIGPU {
+		t := llama.GGMLBackendDevType(d)
+		if t != llama.GGMLBackendDeviceTypeGPU && t != llama.GGMLBackendDeviceTypeIGPU {
 			continue
 		}
 		free, total := llama.GGMLBackendDeviceMemory(d)
@@ -34,9 +36,9 @@ func GPUs() []Device {
 	return list
 }
 
-// GPULibrary returns the kind of graphics card that the libraries in dir are built for, "" if only for the
-// processor, and the reason why that part of them cannot be loaded here, nil if it can: a driver or a runtime is missing,
-// as the system's loader says.
+// GPULibrary returns the kind of GPU that the libraries in dir are built for, "" if only for the CPU, and the reason
+// why that part of them cannot be loaded here, nil if it can: a driver or a runtime is missing, as the system's loader
+// says.
 func GPULibrary(dir string) (kind string, err error) {
 	for _, kind := range []string{"cuda", "vulkan", "metal"} {
 		if _, err := os.Stat(loader.GetLibraryFilename(dir, "ggml-"+kind)); err != nil {
@@ -48,4 +50,19 @@ func GPULibrary(dir string) (kind string, err error) {
 		return kind, err
 	}
 	return "", nil
+}
+
+// An offload says how much of a model is offloaded to GPUs.
+type offload struct {
+	layers int    // on GPUs: those of the model and one more, its output; 0: none
+	whole  bool   // all of it
+	where  string // the GPUs' names
+}
+
+// String names what the bits of answers depend on: "" for a model that is wholly in one place.
+func (o offload) String() string {
+	if o.whole || o.layers == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d layers there", o.layers)
 }

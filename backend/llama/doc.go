@@ -1,25 +1,26 @@
 // Package llama runs a model in this process: llama.cpp's own shared libraries, bound without cgo.
 //
 // It is built for evaluation: thousands of short calls that share most of their prompts, whose answers
-// must be the same tomorrow. One goroutine owns the model. A caller renders the chat template and cuts
-// the prompt into tokens in its own goroutine, hands over a job and waits. The owner then turns:
+// must be the same tomorrow. One goroutine owns the model. A caller renders the chat template and tokenizes
+// the prompt in its own goroutine (prompt.go), hands over a job and waits. The owner then batches continuously:
 //
-//  1. It admits waiting jobs to idle streams. A stream is a place for one sequence in the cache of keys
-//     and values. The prompts that streams hold, or are computing, stand in a radix tree; a job gets a copy
-//     of the longest part of its prompt that is there, and waits where a longer one is just being computed.
-//     Jobs of an earlier sample go first.
-//  2. It computes pieces of the prompts that are not ready, several sequences at a time.
-//  3. When all are ready, it computes one token more of every reply, all in one pass, and samples. A
-//     reply that ends makes room at once. What a schema leaves no choice about is appended unsampled, and
-//     what a reply copies may be drafted: both are computed like a prompt.
+//  1. Admission with a prefix cache (scheduler.go, prefixtree.go): waiting jobs are put on idle streams. A stream is a
+//     place for one sequence in the KV cache. The prompts that streams hold, or are computing, stand in a radix tree;
+//     a job gets a copy of its longest-prefix match, and waits where a longer one is just being computed. Jobs of an
+//     earlier sample go first.
+//  2. Prefill (batch.go): chunks of the prompts that are not ready, of several sequences in one batch.
+//  3. Decode (batch.go, writer.go, sample.go): when all are ready, one token more of every reply, all in one batch. A
+//     reply that ends makes room at once. Constrained decoding (package grammar) appends what a schema leaves no
+//     choice about unsampled, and prompt lookup proposes draft tokens (draft.go): both are computed like a prompt.
 //
-// A job is tokens to compute and a task that takes logits: writing a reply, or scoring given text. Models that
-// read with one half and write with the other have a loop of their own, for the same jobs.
+// A job is tokens to compute and a task that takes logits: writing a reply, or scoring given text (score.go).
+// Encoder-decoder models have a loop of their own, for the same jobs (encdec.go). Embeddings and classification heads
+// have another. What is offloaded to GPUs is chosen in offload.go.
 //
 // # Repeatability
 //
-// The answer to a request has the same bits whatever is computed beside it and whatever was computed
-// before, on any number of threads. Three rules see to that, and tests hold them:
+// The engine is batch-invariant: the answer to a request has the same bits whatever shares its batches and whatever
+// was computed before, on any number of threads. Three rules see to that, and tests hold them:
 //
 //   - Attention is computed in tiles of tokens where that is fast, and a token's bits depend on whether it
 //     is in one. Where the tiles are follows from the prompt alone: see tiling. Elsewhere a prompt can be
@@ -27,7 +28,8 @@
 //   - Pieces that are computed together have one width. llama.cpp cuts a batch of several sequences at the
 //     length of the shortest, so mixing lengths would move the cuts.
 //   - The number of tokens in a pass, and of logits taken from it, is a multiple of the tiles in which
-//     weights meet tokens. What does not fill a tile is added up in another order.
+//     weights are multiplied with tokens; padding tokens fill the last one. What does not fill a tile is added up in
+//     another order.
 //
 // Texts are embedded one by one, so that a vector does not depend on the texts beside it either.
 //
@@ -38,9 +40,8 @@
 // What the bits do depend on is in Info: the library's version, the variant of it that the processor
 // got, the kind of attention and the weights' digest.
 //
-// # Models of two halves
+// # Encoder-decoder models
 //
-// A model like T5 reads the whole prompt with one half before the other writes a word, so that prompts have
-// no beginning to share. Its jobs are worked off one by one; what several continuations of one prompt are
-// scored against is read once.
+// A model like T5 encodes the whole prompt, looking both ways, before it decodes a word, so that no prefix of it can be
+// cached. Its jobs are worked off one by one; a prompt with several continuations to score is encoded once.
 package llama

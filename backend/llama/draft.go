@@ -2,20 +2,20 @@ package llama
 
 import "github.com/hybridgroup/yzma/pkg/llama"
 
-// Drafting guesses the next tokens of a reply that copies from its prompt, or repeats itself, by looking up
-// what followed the last time that the reply's last tokens stood there (Saxena 2023, prompt lookup
-// decoding). The guess is computed in one pass and checked token by token against what the model would have
-// chosen, so the reply is the same to the bit, only sooner.
+// Speculative decoding by prompt lookup (Saxena 2023): where a reply copies from its prompt, or repeats itself, draft
+// tokens are proposed by looking up what followed the last time that the reply's last tokens stood there. They are
+// verified in one pass, and accepted as long as the model would have chosen the same, so the reply is the same to the
+// bit, only sooner.
 const (
-	// draftMatch is how many tokens must have stood there before.
+	// draftMatch is how many tokens must match for a lookup.
 	draftMatch = 4
 
-	// Drafts are as long as the ones before were right, within these limits. One pass takes all of it, and
+	// Drafts are as long as the ones before were accepted, within these limits. One pass takes all of it, and
 	// wide is more than enough.
 	shortDraft, longDraft = 3, 15
 
-	// draftCompany is how many jobs there may be for drafts to pay on a processor. When more are under way, the
-	// passes are full anyway, and a token of a draft takes the time of another job's token.
+	// draftCompany is how many jobs there may be for drafts to pay on a CPU. When more are under way, the
+	// passes are full anyway, and a draft token takes the time of another job's token.
 	draftCompany = 4
 
 	// draftPause is for how many tokens a job makes no draft after a poor one.
@@ -24,14 +24,14 @@ const (
 
 // A drafter makes the drafts of one job.
 type drafter struct {
-	drafted int // tokens at the end of the job that are a guess
+	drafted int // draft tokens at the end of the job, not yet verified
 	length  int // of the next draft; 0: short
 	made    int // length of the last one
 	pause   int // tokens until the next one
 }
 
-// guess returns what may come after tokens, at most so many.
-func (d *drafter) guess(tokens []llama.Token, most int) []llama.Token {
+// propose returns draft tokens for what may come after tokens, at most so many.
+func (d *drafter) propose(tokens []llama.Token, most int) []llama.Token {
 	if d.pause > 0 {
 		d.pause--
 		return nil
@@ -50,12 +50,12 @@ func (d *drafter) guess(tokens []llama.Token, most int) []llama.Token {
 	return nil
 }
 
-// judge learns from a draft of which so many tokens were right.
-func (d *drafter) judge(right int) {
+// learn adapts to a draft of which so many tokens were accepted.
+func (d *drafter) learn(accepted int) {
 	switch {
-	case right == d.made:
+	case accepted == d.made:
 		d.length = min(2*d.length+1, longDraft)
-	case 2*right < d.made:
+	case 2*accepted < d.made:
 		d.length, d.pause = shortDraft, draftPause
 	}
 }

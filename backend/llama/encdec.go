@@ -9,10 +9,10 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
 
-// A translator works off the jobs of a model that reads with one half and writes with the other, such as
-// T5. It does so one at a time, and keeps nothing of one job for the next but what was read, so that each
-// is computed in the same way whatever came before. It belongs to the engine's owner.
-type translator struct {
+// An encdec works off the jobs of an encoder-decoder model, such as T5. It does so one at a time, and keeps nothing of
+// one job for the next but what was encoded, so that each is computed in the same way whatever came before. It
+// belongs to the engine's owner.
+type encdec struct {
 	runner
 	mem   llama.Memory
 	batch llama.Batch
@@ -21,52 +21,18 @@ type translator struct {
 
 	waiting []*job        // in the order of arrival, but for the one being worked on, which is first
 	begun   bool          // the first of them has been begun
-	read    []llama.Token // the prompt that the reading half has last read
-	have    int           // tokens that the writing half holds: start, then those of the job
+	read    []llama.Token // the prompt that was encoded last
+	have    int           // tokens in the decoder's cache: start, then those of the job
 	count   *counters
 }
 
-// newTranslator makes the context of a model of two halves.
-func (m *model) newTranslator(p *plan) error {
-	c := llama.ContextDefaultParams()
-	c.NCtx = uint32(streamRoom(p.context))
-	c.NBatch, c.NUbatch = c.NCtx, c.NCtx // a prompt is read in one pass
-	c.NSeqMax = 1
-	c.PoolingType = llama.PoolingTypeNone
-	// T5 does not scale what attention compares, so that rounding it to 16 bits would show in the third
-	// decimal of a log-probability. Flash attention adds up in an order that depends on the threads.
-	c.TypeK, c.TypeV = llama.GGMLTypeF32, llama.GGMLTypeF32
-	ctx, err := m.plainContext(c)
-	if err != nil {
-		return err
-	}
-	t := &translator{
-		runner: runner{ctx, newPacer(m.threads, p.Threads > 0)},
-		batch:  llama.BatchInit(int32(c.NBatch), 0, 1),
-		vocab:  m.vocab,
-		start:  llama.ModelDecoderStartToken(m.handle),
-		count:  &m.count,
-	}
-	m.translator = t
-	if t.mem, err = llama.GetMemory(ctx); err != nil {
-		return err
-	}
-	if t.start == llama.TokenNull {
-		t.start = llama.VocabBOS(m.vocab.handle)
-	}
-	if t.mem == 0 || t.start < 0 || int(t.start) >= m.vocab.size {
-		return errors.New("the model's header names no token that replies start from: convert the model again, or choose another")
-	}
-	return nil
-}
-
-func (t *translator) free() {
+func (t *encdec) free() {
 	llama.BatchFree(t.batch)
 	llama.Free(t.ctx)
 }
 
 // turn does one turn's work, at most one pass. It reports whether there is more to do.
-func (t *translator) turn() bool {
+func (t *encdec) turn() bool {
 	t.drop()
 	if len(t.waiting) == 0 {
 		return false
@@ -79,7 +45,7 @@ func (t *translator) turn() bool {
 	j := t.waiting[0]
 	err := step(j)
 	if err != nil {
-		t.read = nil // what the halves hold now is anyone's guess
+		t.read = nil // what encoder and decoder hold now cannot be known
 	}
 	if err != nil || j.from == len(j.tokens) {
 		j.end(err)
@@ -89,7 +55,7 @@ func (t *translator) turn() bool {
 }
 
 // drop ends the jobs whose callers no longer wait.
-func (t *translator) drop() {
+func (t *encdec) drop() {
 	if len(t.waiting) > 0 && t.waiting[0].ctx.Err() != nil {
 		t.begun = false
 	}
@@ -102,9 +68,9 @@ func (t *translator) drop() {
 	})
 }
 
-// choose puts the job to begin next first: one whose prompt is read already, unless others have waited for
+// choose puts the job to begin next first: one whose prompt is encoded already, unless others have waited for
 // that too often.
-func (t *translator) choose() {
+func (t *encdec) choose() {
 	const patience = 64
 	i := slices.IndexFunc(t.waiting, func(j *job) bool { return slices.Equal(j.tokens[:j.prompt], t.read) })
 	if i <= 0 || t.waiting[0].passed >= patience {
@@ -115,8 +81,8 @@ func (t *translator) choose() {
 	t.waiting = slices.Insert(slices.Delete(t.waiting, i, i+1), 0, j)
 }
 
-// begin has the model read a job's prompt, and empties the writing half.
-func (t *translator) begin(j *job) error {
+// begin encodes a job's prompt and empties the decoder's cache.
+func (t *encdec) begin(j *job) error {
 	prompt := j.tokens[:j.prompt]
 	t.count.requests.Add(1)
 	t.count.promptTokens.Add(int64(len(j.tokens)))
@@ -136,9 +102,8 @@ func (t *translator) begin(j *job) error {
 	return nil
 }
 
-// write appends what the writing half does not hold of a job's tokens, and gives the job the logits that it
-// waits for.
-func (t *translator) write(j *job) error {
+// write decodes what the decoder's cache lacks of a job's tokens, and gives the job the logits that it waits for.
+func (t *encdec) write(j *job) error {
 	before := j.prompt - 1 + t.have // the job's token that start stands for, or the first to append
 	tokens := slices.Concat([]llama.Token{t.start}, j.tokens[j.prompt:])[t.have:]
 	from := j.from - before
@@ -162,16 +127,18 @@ func (t *translator) write(j *job) error {
 	return nil
 }
 
-// compute computes tokens of one half, the first of them at a position. Logits are wanted from one of
-// them on.
-func (t *translator) compute(half func(llama.Context, llama.Batch) (int32, error), at int, tokens []llama.Token, from int) error {
+// compute computes tokens with the encoder or the decoder, the first of them at a position. Logits are wanted from one
+// of them on.
+func (t *encdec) compute(
+	with func(llama.Context, llama.Batch) (int32, error), at int, tokens []llama.Token, from int,
+) error {
 	t.batch.Clear()
 	for i, token := range tokens {
 		if err := t.batch.Add(token, llama.Pos(at+i), []llama.SeqId{0}, i >= from); err != nil {
 			return err
 		}
 	}
-	return t.run(half, t.batch)
+	return t.run(with, t.batch)
 }
 
 // A beginning is a speller for a reply that starts a text: the space before its first word, which is part
@@ -179,14 +146,6 @@ func (t *translator) compute(half func(llama.Context, llama.Batch) (int32, error
 type beginning struct {
 	*vocab
 	begun bool
-}
-
-// speller returns what spells a reply.
-func (m *model) speller() speller {
-	if m.translator != nil {
-		return &beginning{vocab: m.vocab}
-	}
-	return m.vocab
 }
 
 func (b *beginning) piece(token llama.Token) []byte {

@@ -190,7 +190,9 @@ func (m *tinyT5) embeddings(tokens []int) [][]float64 {
 }
 
 // attention is without the usual scale by the width of a head: T5's weights have it in them.
-func (m *tinyT5) attention(name string, from, to [][]float64, score func(head, i, j int, product float64) float64) [][]float64 {
+func (m *tinyT5) attention(
+	name string, from, to [][]float64, score func(head, i, j int, product float64) float64,
+) [][]float64 {
 	by := func(part string) func([]float64) []float64 {
 		return func(v []float64) []float64 { return m.times(name+part+".weight", v) }
 	}
@@ -284,8 +286,8 @@ func t5Prompts() []string {
 	}
 }
 
-// TestT5Score compares the engine's log-probabilities with the forward pass above.
-func TestT5Score(t *testing.T) {
+// TestT5ScoreReference compares the engine's log-probabilities with the forward pass above.
+func TestT5ScoreReference(t *testing.T) {
 	testLib(t)
 	long := strings.Repeat("a b c d e f g h i j k l m n o p q r s t u v w x y z ", 7)
 	for _, gated := range []bool{false, true} {
@@ -322,9 +324,9 @@ func TestT5Score(t *testing.T) {
 	}
 }
 
-// TestT5Generate checks that each token of a greedy reply is the likeliest in the forward pass above, and that the
-// reply has no space before its first word.
-func TestT5Generate(t *testing.T) {
+// TestT5GenerateReference checks that each token of a greedy reply is the most probable in the forward pass above, and
+// that the reply has no space before its first word.
+func TestT5GenerateReference(t *testing.T) {
 	testLib(t)
 	for _, gated := range []bool{false, true} {
 		m := newTinyT5(gated)
@@ -349,14 +351,15 @@ func TestT5Generate(t *testing.T) {
 				t.Errorf("gated %v, prompt %.20q: the reply is %q, tokens %v, want %v", gated, prompt, got.Text, words, want)
 			}
 			if got.OutputTokens != len(want) || got.PromptTokens != len(m.prompt(prompt)) {
-				t.Errorf("%d tokens after %d, want %d after %d", got.OutputTokens, got.PromptTokens, len(want), len(m.prompt(prompt)))
+				t.Errorf("%d tokens after %d, want %d after %d", got.OutputTokens, got.PromptTokens, len(want),
+					len(m.prompt(prompt)))
 			}
 		}
 	}
 }
 
-// TestT5Alone checks that answers have the same bits beside others and alone, on one thread and on two.
-func TestT5Alone(t *testing.T) {
+// TestExactT5 checks that answers have the same bits beside others and alone, on one thread and on two.
+func TestExactT5(t *testing.T) {
 	testLib(t)
 	path := newTinyT5(true).write(t)
 	one, two := open(t, Options{Model: path, Threads: 1}), open(t, Options{Model: path, Threads: 2})
@@ -427,8 +430,8 @@ func (f *forcing) next(logits []float32) []llama.Token {
 
 func (f *forcing) end(err error) { f.done <- err }
 
-// TestT5Forced checks that a task which appends several tokens at once is shown the logits after the last.
-func TestT5Forced(t *testing.T) {
+// TestT5ForcedReference checks that a task which appends several tokens at once is shown the logits after the last.
+func TestT5ForcedReference(t *testing.T) {
 	testLib(t)
 	m := newTinyT5(false)
 	e := open(t, Options{Model: m.write(t), Threads: 1})
@@ -454,5 +457,7 @@ func TestT5Forced(t *testing.T) {
 func TestT5Conforms(t *testing.T) {
 	testLib(t)
 	path := newTinyT5(true).write(t)
-	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Threads: 1}) }})
+	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend {
+		return open(t, Options{Model: path, Threads: 1})
+	}})
 }

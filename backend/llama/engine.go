@@ -2,13 +2,9 @@ package llama
 
 import (
 	"context"
-	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
 )
@@ -32,108 +28,6 @@ func (e *Engine) Info() backend.Info { return e.info }
 
 // Stats returns what the engine has done so far.
 func (e *Engine) Stats() Stats { return e.model.count.stats() }
-
-// Generate writes one reply. See [backend.Backend].
-func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
-	if !e.info.Ops.Has(backend.CanGenerate) {
-		return nil, backend.Unsupported(e.info, backend.CanGenerate)
-	}
-	if err := req.Check(); err != nil {
-		return nil, err
-	}
-	w := &writer{
-		text:    e.model.speller(),
-		sampler: newSampler(req.Sampling, req.DrawSeed()),
-		reply:   newReply(req.Stop),
-		max:     req.MaxTokens,
-		once:    req.Once,
-		all:     &e.model.count,
-		done:    make(chan written, 1),
-	}
-	if req.Schema != nil {
-		if !e.info.Ops.Has(backend.CanConstrain) {
-			return nil, backend.Unsupported(e.info, backend.CanConstrain)
-		}
-		var err error
-		if w.holds, err = e.constraint(ctx, req.Schema); err != nil {
-			return nil, err
-		}
-	}
-	j, err := e.newWriting(ctx, req, w)
-	if err != nil {
-		return nil, err
-	}
-	if err := hand(ctx, e, e.jobs, j); err != nil {
-		return nil, err
-	}
-	o, err := await(ctx, e, w.done)
-	if err != nil {
-		return nil, err
-	}
-	return o.g, o.err
-}
-
-// constraint returns what holds a reply to a schema.
-func (e *Engine) constraint(ctx context.Context, schema []byte) (*constraint, error) {
-	leave, err := e.enter(ctx) // the vocabulary is read once
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return e.model.constrainer.constraint(schema)
-}
-
-// newWriting renders a request and cuts it into tokens.
-func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w *writer) (*job, error) {
-	leave, err := e.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	prompt, tiles, err := e.prompt(req.Messages)
-	if err != nil {
-		return nil, err
-	}
-	if n := len(prompt) + req.MaxTokens; n > e.info.Context || n < 0 {
-		return nil, &backend.TooLongError{Tokens: max(n, 0), Limit: e.info.Context}
-	}
-	w.prompt = len(prompt)
-	j := newJob(ctx, prompt, len(prompt), tiles, w)
-	j.limit = len(prompt) + req.MaxTokens
-	return j, nil
-}
-
-// prompt renders messages and cuts them into tokens, at least one.
-func (e *Engine) prompt(messages []backend.Message) ([]llama.Token, tiling, error) {
-	parts, err := e.model.chat.render(messages)
-	if err != nil {
-		return nil, tiling{}, err
-	}
-	vocab := e.model.vocab
-	if vocab.atLeast(parts) > e.info.Context {
-		return nil, tiling{}, &backend.TooLongError{Limit: e.info.Context}
-	}
-	prompt := vocab.prompt(parts)
-	if len(prompt) == 0 {
-		return nil, tiling{}, fmt.Errorf("%w: the prompt has no tokens", backend.ErrInvalid)
-	}
-	before, until := lastParagraph(parts)
-	last := common(prompt, vocab.prompt(before))
-	border := common(prompt, vocab.prompt(until))
-	// Behind the last tile there must be room to round a piece up.
-	return prompt, newTiling(last, min(border, len(prompt)-1, e.info.Context-block)), nil
-}
-
-// lastParagraph returns what stands in a prompt before its last message, and until the last paragraph of that.
-func lastParagraph(parts []part) (before, until []part) {
-	for i := len(parts) - 1; i >= 0; i-- {
-		if p := parts[i]; !p.template {
-			at := max(0, strings.LastIndex(p.text, "\n\n"))
-			return parts[:i], append(parts[:i:i], part{text: p.text[:at]})
-		}
-	}
-	return nil, nil
-}
 
 // Close frees the model. Calls in flight return [backend.ErrClosed]; the pass that is being computed is
 // waited for.
@@ -191,7 +85,7 @@ func await[T any](ctx context.Context, e *Engine, from <-chan T) (outcome T, err
 func (e *Engine) own() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	writer, translator, reader := e.model.writer, e.model.translator, e.model.reader
+	writer, encdec, reader := e.model.writer, e.model.encdec, e.model.reader
 	busy := false
 	for e.receive(busy) {
 		busy = false
@@ -200,8 +94,8 @@ func (e *Engine) own() {
 			busy = writer.turn()
 			e.model.count.busy.Add(int64(time.Since(start)))
 		}
-		if translator != nil {
-			busy = translator.turn()
+		if encdec != nil {
+			busy = encdec.turn()
 		}
 		if reader != nil {
 			busy = reader.turn() || busy

@@ -39,28 +39,28 @@ func (w *bitWatcher) logits(i, k int) []float32 {
 	return logits
 }
 
-// TestSameBits checks that the bits of every logit of a reply are the same whatever is computed beside
+// TestExactBits checks that the bits of every logit of a reply are the same whatever is computed beside
 // it, whatever was computed before it, where it lies, and on however many threads.
-func TestSameBits(t *testing.T) {
+func TestExactBits(t *testing.T) {
 	lib := testLib(t)
 	f32 := tinyModel{template: plainTemplate}.write(t)
-	t.Run("f32", func(t *testing.T) { testSameBits(t, f32, 560, 12) })
+	t.Run("f32", func(t *testing.T) { testExactBits(t, f32, 560, 12) })
 	for _, kind := range []string{"q8_0", "q4_0"} {
 		t.Run(kind, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tiny.gguf")
 			if err := Quantize(t.Context(), lib, f32, path, kind); err != nil {
 				t.Fatal(err)
 			}
-			testSameBits(t, path, 560, 12)
+			testExactBits(t, path, 560, 12)
 		})
 	}
-	t.Run("sliding window", func(t *testing.T) { testSameBits(t, tinyModel{arch: "gemma2"}.write(t), 560, 12) })
+	t.Run("sliding window", func(t *testing.T) { testExactBits(t, tinyModel{arch: "gemma2"}.write(t), 560, 12) })
 	t.Run("judge", func(t *testing.T) {
-		testSameBits(t, fromEnv(t, "ASSAY_TEST_JUDGE", "a TinyLlama GGUF"), 150, 3)
+		testExactBits(t, fromEnv(t, "ASSAY_TEST_JUDGE", "a TinyLlama GGUF"), 150, 3)
 	})
 }
 
-func testSameBits(t *testing.T, path string, length, replies int) {
+func testExactBits(t *testing.T, path string, length, replies int) {
 	t.Helper()
 	file, err := gguf.Check(path)
 	if err != nil {
@@ -116,7 +116,8 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 	}
 	many := func(n int) (jobs []*job) {
 		for i := range n {
-			jobs = append(jobs, bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), newTiling(i*length/64, i*length/32), 1+i*replies/8))
+			jobs = append(jobs, bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), newTiling(i*length/64, i*length/32),
+				1+i*replies/8))
 		}
 		return jobs
 	}
@@ -165,7 +166,8 @@ func testSameBits(t *testing.T, path string, length, replies int) {
 }
 
 func bitJob(prompt []llama.Token, tiles tiling, most int) *job {
-	return newJob(context.Background(), prompt, len(prompt), tiles, newTestWriter(endless{}, prompt, most, backend.Sampling{}, 0))
+	return newJob(context.Background(), prompt, len(prompt), tiles, newTestWriter(endless{}, prompt, most,
+		backend.Sampling{}, 0))
 }
 
 func newTestWriter(text speller, prompt []llama.Token, most int, s backend.Sampling, seed uint64) *writer {

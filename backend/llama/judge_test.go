@@ -12,9 +12,9 @@ import (
 	"github.com/assay-eval/assay/metrics/all"
 )
 
-// TestEncoderJudge scores a sample with the metrics of an encoder, through a model of random weights that the test
-// writes, and compares with the forward pass of the tests.
-func TestEncoderJudge(t *testing.T) {
+// TestEncoderJudgeReference scores a sample with the metrics of an encoder, through a model of random weights that the
+// test writes, and compares with the forward pass of the tests.
+func TestEncoderJudgeReference(t *testing.T) {
 	testLib(t)
 	labels := []string{"answer_relevance", "faithfulness", "answer_correctness", "context_relevance"}
 	m := newTinyBert(labels...)
@@ -60,9 +60,9 @@ func TestEncoderJudge(t *testing.T) {
 	}
 }
 
-// TestShippedEncoder holds the encoder judge that comes with Assay to what PyTorch computed with the weights of its
-// training, before they were cut to 8 bits (scripts/train-judge/bert.py, in 32 bits, on rows of examples/qa.jsonl).
-func TestShippedEncoder(t *testing.T) {
+// TestShippedEncoderReference holds the encoder judge that comes with Assay to what PyTorch computed with the weights of
+// its training, before they were cut to 8 bits (scripts/train-judge/bert.py, in 32 bits, on rows of examples/qa.jsonl).
+func TestShippedEncoderReference(t *testing.T) {
 	testLib(t)
 	e := open(t, Options{Model: filepath.Join("..", "..", "models", "assets", "encoder-judge.gguf")})
 	labels := strings.Split(e.Info().Labels, ",")

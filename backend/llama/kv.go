@@ -7,6 +7,45 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
 
+const (
+	// ubatch is how many tokens are computed in one pass, at most.
+	ubatch = 512
+
+	// wide is how many tokens are computed in one pass for one stream, at most, where that is not done in
+	// tiles. Fewer than 64 do not make a tile.
+	wide = 60
+)
+
+// A cache is what the scheduler needs of llama.cpp: numbered streams that each hold a sequence.
+type cache interface {
+	// compute appends a piece to each of the streams. The pieces are ordered by stream and have one width.
+	compute(pieces []piece) error
+	// logits returns the logits for the token after token k of piece i of the last compute; the next one
+	// overwrites them.
+	logits(i, k int) []float32
+	// copy makes a stream hold what another holds.
+	copy(to, from llama.SeqId)
+	// cut leaves the first n tokens of a stream.
+	cut(s llama.SeqId, n int)
+}
+
+// A piece is a run of tokens to append to a stream.
+type piece struct {
+	stream llama.SeqId
+	at     int           // tokens there so far
+	tokens []llama.Token // those of use
+	width  int           // of all tokens: what follows those of use are padding tokens, which are cut out later
+	from   int           // logits are wanted after this one of tokens and those behind it
+}
+
+// outputs is how many logits a piece takes: those after its last tokens, rounded up.
+func (p *piece) outputs(columns int) int {
+	if p.from >= len(p.tokens) && len(p.tokens) > 0 {
+		return 0
+	}
+	return min(p.width, roundUp(p.width-p.from, columns))
+}
+
 // A kv is the [cache] of a llama.cpp context, with one stream a sequence.
 type kv struct {
 	runner
@@ -24,9 +63,16 @@ func newKV(ctx llama.Context, pace pacer, vocab, columns int, count *counters) (
 		return nil, err
 	}
 	if mem == 0 {
-		return nil, errors.New("llama.cpp gives this model no cache, so it cannot write")
+		return nil, errors.New("llama.cpp gives this model no KV cache, so it cannot generate")
 	}
-	return &kv{runner: runner{ctx: ctx, pace: pace}, mem: mem, batch: llama.BatchInit(ubatch, 0, 1), vocab: vocab, columns: columns, count: count}, nil
+	return &kv{
+		runner:  runner{ctx: ctx, pace: pace},
+		mem:     mem,
+		batch:   llama.BatchInit(ubatch, 0, 1),
+		vocab:   vocab,
+		columns: columns,
+		count:   count,
+	}, nil
 }
 
 func (c *kv) free() { llama.BatchFree(c.batch) }
@@ -38,7 +84,7 @@ func (c *kv) compute(pieces []piece) error {
 		c.start = append(c.start, int(c.batch.NTokens))
 		wanted := p.width - p.outputs(c.columns)
 		for i := range p.width {
-			t := llama.Token(0) // any will do to round up
+			t := llama.Token(0) // padding
 			if i < len(p.tokens) {
 				t = p.tokens[i]
 			}

@@ -20,8 +20,8 @@ import (
 type Library struct {
 	Dir     string   // the folder it came from
 	Version string   // "v0.4.0"
-	CPU     string   // the variant chosen for this processor, "sapphirerapids"; "" where there is but one
-	Devices []string // what it can compute on besides the processor: "CUDA0"
+	CPU     string   // the kernels chosen for this kind of processor, "sapphirerapids"; "" where there is but one
+	Devices []string // what it can compute on besides the CPU: "CUDA0"
 }
 
 // String names the library with what the bits of answers depend on: "llama.cpp v0.4.0 cpu-haswell".

@@ -3,24 +3,26 @@ package llama
 import (
 	"errors"
 	"fmt"
+
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/grammar"
 )
 
 // A model is what llama.cpp has loaded: weights, vocabulary, and a context to write, to embed, or both.
 type model struct {
 	handle      llama.Model
 	vocab       *vocab
-	constrainer *constrainer
+	constrainer *grammar.Constrainer
 	chat        *chat
-	writer      *scheduler  // nil if the model cannot write
-	kv          *kv         // of writer
-	translator  *translator // instead of writer, if the model reads with one half and writes with the other
-	reader      *reader     // nil if the model neither embeds nor judges pairs
-	judge       string      // the template of a pair; "" if it has none
-	flash       bool        // flash attention is in use
-	threads     int         // at most
+	writer      *scheduler // nil if the model cannot write
+	kv          *kv        // of writer
+	encdec      *encdec    // instead of writer, of an encoder-decoder model
+	reader      *reader    // nil if the model neither embeds nor judges pairs
+	judge       string     // the template of a pair; "" if it has none
+	flash       bool       // flash attention is in use
+	threads     int        // at most
 	count       counters
 }
 
@@ -50,7 +52,7 @@ func (m *model) prepare(p *plan) error {
 		return errors.New("the model has no vocabulary: fetch the whole model")
 	}
 	m.count.trie.on = p.Trie
-	m.constrainer = newConstrainer(m.vocab, m.vocab.size)
+	m.constrainer = grammar.New(m.vocab.writes())
 	m.threads = p.Threads
 	if m.threads == 0 {
 		m.threads = physicalCores()
@@ -66,7 +68,7 @@ func (m *model) prepare(p *plan) error {
 			p.Log("%s has no chat template: messages are given to it as plain paragraphs", p.Model)
 		}
 		if p.encodes() {
-			err = m.newTranslator(p)
+			err = m.newEncdec(p)
 		} else {
 			err = m.newWriter(p)
 		}
@@ -112,6 +114,41 @@ func (m *model) newWriter(p *plan) error {
 	}
 	for i := range n {
 		m.writer.streams = append(m.writer.streams, &stream{id: llama.SeqId(i)})
+	}
+	return nil
+}
+
+// newEncdec makes the context of an encoder-decoder model.
+func (m *model) newEncdec(p *plan) error {
+	c := llama.ContextDefaultParams()
+	c.NCtx = uint32(streamRoom(p.context))
+	c.NBatch, c.NUbatch = c.NCtx, c.NCtx // a prompt is encoded in one pass
+	c.NSeqMax = 1
+	c.PoolingType = llama.PoolingTypeNone
+	// T5 does not scale what attention compares, so that rounding it to 16 bits would show in the third
+	// decimal of a log-probability. Flash attention adds up in an order that depends on the threads.
+	c.TypeK, c.TypeV = llama.GGMLTypeF32, llama.GGMLTypeF32
+	ctx, err := m.plainContext(c)
+	if err != nil {
+		return err
+	}
+	t := &encdec{
+		runner: runner{ctx, newPacer(m.threads, p.Threads > 0)},
+		batch:  llama.BatchInit(int32(c.NBatch), 0, 1),
+		vocab:  m.vocab,
+		start:  llama.ModelDecoderStartToken(m.handle),
+		count:  &m.count,
+	}
+	m.encdec = t
+	if t.mem, err = llama.GetMemory(ctx); err != nil {
+		return err
+	}
+	if t.start == llama.TokenNull {
+		t.start = llama.VocabBOS(m.vocab.handle)
+	}
+	if t.mem == 0 || t.start < 0 || int(t.start) >= m.vocab.size {
+		return errors.New("the model's header names no token that replies start from: convert the model again, " +
+			"or choose another")
 	}
 	return nil
 }
@@ -197,7 +234,7 @@ func (m *model) ops() backend.Ops {
 	switch {
 	case m.writer != nil:
 		ops |= backend.CanGenerate | backend.CanScore | backend.CanChoose | backend.CanConstrain
-	case m.translator != nil: // the vocabulary of T5 has no braces
+	case m.encdec != nil: // the vocabulary of T5 has no braces
 		ops |= backend.CanGenerate | backend.CanScore | backend.CanChoose
 	}
 	switch {
@@ -210,10 +247,18 @@ func (m *model) ops() backend.Ops {
 	return ops
 }
 
+// speller returns what spells a reply.
+func (m *model) speller() speller {
+	if m.encdec != nil {
+		return &beginning{vocab: m.vocab}
+	}
+	return m.vocab
+}
+
 // take gives a job to what works jobs off.
 func (m *model) take(j *job) {
-	if m.translator != nil {
-		m.translator.waiting = append(m.translator.waiting, j)
+	if m.encdec != nil {
+		m.encdec.waiting = append(m.encdec.waiting, j)
 		return
 	}
 	m.writer.waiting = append(m.writer.waiting, j)
@@ -225,8 +270,8 @@ func (m *model) free() {
 		m.kv.free()
 		llama.Free(m.kv.ctx)
 	}
-	if m.translator != nil {
-		m.translator.free()
+	if m.encdec != nil {
+		m.encdec.free()
 	}
 	if m.reader != nil {
 		m.reader.free()

@@ -56,7 +56,8 @@ func TestOpenRefuses(t *testing.T) {
 	check(Options{Model: good, Context: tinyContext + 1}, "trained on 8192 tokens")
 	check(Options{Model: good, Slots: 1000}, "slots")
 	check(Options{Model: tinyModel{template: "{% for"}.write(t)}, "chat template")
-	check(Options{Model: tinyModel{arch: "gpt2"}.write(t)}, "llama.cpp cannot load the model") // which lacks what gpt2 needs
+	check(Options{Model: tinyModel{arch: "gpt2"}.write(t)},
+		"llama.cpp cannot load the model") // which lacks what gpt2 needs
 	check(Options{Model: good, Lib: filepath.Join(dir, "nolib")}, "cannot load it from")
 
 	open(t, Options{Model: good}) // after all that, it still can
@@ -102,12 +103,12 @@ func TestPlanCards(t *testing.T) {
 		}
 		if slots == 0 {
 			if err == nil {
-				t.Errorf("%s on the card and %s beside it are enough", gib(free), gib(memory))
+				t.Errorf("%s on the GPU and %s beside it are enough", gib(free), gib(memory))
 			}
 			return
 		}
 		if err != nil || p.offload != want || p.slots != slots {
-			t.Errorf("%s on the card: %+v with %d slots, %v; want %+v with %d", gib(free), p.offload, p.slots, err, want, slots)
+			t.Errorf("%s on the GPU: %+v with %d slots, %v; want %+v with %d", gib(free), p.offload, p.slots, err, want, slots)
 		}
 	}
 	whole := offload{layers: 32, whole: true, where: "CUDA0"}
@@ -117,8 +118,8 @@ func TestPlanCards(t *testing.T) {
 	check(Options{}, 7*gb, 1*gb, whole, 4)
 	check(Options{Slots: 16}, 16*gb, 1*gb, whole, 16)
 	// Weights and cache of 16 slots are 12 GiB, 3/8 of one a layer.
-	check(Options{Slots: 16}, 6*gb+cardSpare, 16*gb, offload{layers: 16, where: "CUDA0"}, 16)
-	check(Options{Slots: 16}, 6*gb+cardSpare, 5*gb, offload{}, 0)
+	check(Options{Slots: 16}, 6*gb+gpuSpare, 16*gb, offload{layers: 16, where: "CUDA0"}, 16)
+	check(Options{Slots: 16}, 6*gb+gpuSpare, 5*gb, offload{}, 0)
 	check(Options{Slots: 16}, 1<<20, 16*gb, offload{}, 16)
 }
 

@@ -97,7 +97,9 @@ func (w *weights) linear(name string, x []float64) []float64 {
 
 // attend returns, for each query, the average of values under the softmax of its products with the keys, in
 // several heads. Score turns a product into a logit.
-func attend(queries, keys, values [][]float64, heads int, score func(head, i, j int, product float64) float64) [][]float64 {
+func attend(
+	queries, keys, values [][]float64, heads int, score func(head, i, j int, product float64) float64,
+) [][]float64 {
 	width := len(keys[0]) / heads
 	out := make([][]float64, len(queries))
 	for i, q := range queries {
@@ -147,4 +149,36 @@ func plus(a, b []float64) []float64 {
 		out[i] = a[i] + b[i]
 	}
 	return out
+}
+
+// attentionError is how far the engine may be from a forward pass in float64 for a prompt of n tokens, with heads of
+// so many dimensions.
+//
+// ggml looks GELU up in a table of 11 bits and keeps keys and values in 16, which makes differences of up to 7e-4 on
+// every kind of processor. What the kinds differ in is how attention adds up the values: from 64 tokens on in tiles, in
+// 32 bits, but only where the dimensions of a head fill whole vector registers. Elsewhere it adds up in 16 bits, and
+// the error grows with the tokens: heads of 8 dimensions differ by up to 3.6e-4 with AVX2, whose registers hold 8
+// numbers, and by up to 1.2e-3 at 456 tokens with AVX-512, whose registers hold 16. With heads of 16 dimensions, the
+// kinds agree; those of real models have 32 and more.
+func attentionError(t *testing.T, dimensions, n int) float64 {
+	t.Helper()
+	lib, err := Load(testLib(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n >= block && dimensions%floatsInRegister(lib.CPU) != 0 {
+		return 2e-3
+	}
+	return 1e-3
+}
+
+// floatsInRegister is how many float32 numbers the vector registers hold that a variant of ggml's CPU library uses.
+func floatsInRegister(variant string) int {
+	switch variant {
+	case "skylakex", "cannonlake", "cascadelake", "cooperlake", "icelake", "zen4", "sapphirerapids": // AVX-512
+		return 16
+	case "sandybridge", "ivybridge", "piledriver", "haswell", "alderlake": // AVX
+		return 8
+	}
+	return 4 // SSE, NEON
 }

@@ -21,8 +21,8 @@ func newSampler(s backend.Sampling, seed uint64) *sampler {
 	return &sampler{Sampling: s, rng: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// choose picks the next token. At temperature 0 that is the likeliest, the first of equals. Otherwise
-// the distribution is cut to the TopK likeliest tokens, then to the fewest that hold TopP of what is
+// choose picks the next token. At temperature 0 that is the most probable, the first of equals. Otherwise
+// the distribution is cut to the TopK most probable tokens, then to the fewest that hold TopP of what is
 // left, and one is drawn.
 func (s *sampler) choose(logits []float32) llama.Token {
 	best := argmax(logits)
@@ -47,7 +47,7 @@ func (s *sampler) choose(logits []float32) llama.Token {
 	if k >= len(probs) && p == 1 {
 		return llama.Token(s.draw(len(probs), sum, func(i int) int { return i }))
 	}
-	kept, sum := s.likeliest(probs, sum, min(k, len(probs)), p)
+	kept, sum := s.mostProbable(probs, sum, min(k, len(probs)), p)
 	return llama.Token(s.draw(len(kept), sum, func(i int) int { return int(kept[i]) }))
 }
 
@@ -67,9 +67,9 @@ func (s *sampler) draw(n int, sum float64, index func(int) int) int {
 	return last
 }
 
-// likeliest returns the indices of the k largest weights, or of the fewest of them that hold the share p
+// mostProbable returns the indices of the k largest weights, or of the fewest of them that hold the share p
 // of their total, and their sum. A heap finds them: they are few among many.
-func (s *sampler) likeliest(probs []float64, total float64, k int, p float64) ([]int32, float64) {
+func (s *sampler) mostProbable(probs []float64, total float64, k int, p float64) ([]int32, float64) {
 	if cap(s.heap) < len(probs) {
 		s.heap = make([]int32, len(probs))
 	}
@@ -80,7 +80,7 @@ func (s *sampler) likeliest(probs []float64, total float64, k int, p float64) ([
 	for i := len(h)/2 - 1; i >= 0; i-- {
 		siftDown(h, i, probs)
 	}
-	popped := 0 // they gather at the end of h, the likeliest last
+	popped := 0 // they gather at the end of h, the most probable last
 	pop := func() {
 		popped++
 		end := len(h) - popped

@@ -1,7 +1,6 @@
 package llama
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -9,49 +8,10 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
 
-const (
-	// ubatch is how many tokens are computed in one pass, at most.
-	ubatch = 512
-
-	// wide is how many tokens are computed in one pass for one stream, at most, where that is not done in
-	// tiles. Fewer than 64 do not make a tile.
-	wide = 60
-
-	// burst is how many tokens of prompts are computed, at most, before every reply gets a token again.
-	// Prompts come first, since a step with many sequences costs little more than a step with few; but
-	// a stream of long questions with short answers must not hold up a long answer for good.
-	burst = 4096
-)
-
-// A cache is what the scheduler needs of llama.cpp: numbered streams that each hold a sequence.
-type cache interface {
-	// compute appends a piece to each of the streams. The pieces are ordered by stream and have one width.
-	compute(pieces []piece) error
-	// logits returns the logits for the token after token k of piece i of the last compute; the next one
-	// overwrites them.
-	logits(i, k int) []float32
-	// copy makes a stream hold what another holds.
-	copy(to, from llama.SeqId)
-	// cut leaves the first n tokens of a stream.
-	cut(s llama.SeqId, n int)
-}
-
-// A piece is a run of tokens to append to a stream.
-type piece struct {
-	stream llama.SeqId
-	at     int           // tokens there so far
-	tokens []llama.Token // those of use
-	width  int           // of all tokens: what follows those of use is there to round up, and is cut out later
-	from   int           // logits are wanted after this one of tokens and those behind it
-}
-
-// outputs is how many logits a piece takes: those after its last tokens, rounded up.
-func (p *piece) outputs(columns int) int {
-	if p.from >= len(p.tokens) && len(p.tokens) > 0 {
-		return 0
-	}
-	return min(p.width, roundUp(p.width-p.from, columns))
-}
+// burst is how many tokens of prompts are computed (prefill), at most, before every reply gets a token again (decode).
+// Prompts come first, since a step with many sequences costs little more than a step with few; but
+// a stream of long questions with short answers must not hold up a long answer for good.
+const burst = 4096
 
 // A scheduler decides what is computed when. It belongs to one goroutine.
 type scheduler struct {
@@ -63,8 +23,8 @@ type scheduler struct {
 
 	// columns is what the number of tokens in a pass is a multiple of, and that of logits wanted from it,
 	// if streams can be cut. Weights meet tokens in tiles; what is left over goes through other code,
-	// which adds up in another order. So nothing is ever left over: pieces of prompts are rounded up, and
-	// idle streams keep replies company. That also avoids llama.cpp's way with a single token of a single
+	// which adds up in another order. So nothing is ever left over: chunks of prompts end in padding tokens, and
+	// idle streams add padding tokens to a decode step. That also avoids llama.cpp's way with a single token of a single
 	// long sequence, whose attention it adds up in as many parts as there are threads.
 	columns int
 
@@ -75,14 +35,8 @@ type scheduler struct {
 	tree    tree
 	waiting []*job // in the order of arrival
 	turns   int
-	prompts int // tokens of prompts computed since the last step
+	prompts int // tokens of prefill since the last decode step
 	count   *counters
-}
-
-// A speller knows what tokens mean.
-type speller interface {
-	piece(llama.Token) []byte
-	ends(llama.Token) bool
 }
 
 // turn does one turn's work. It reports whether there may be more to do.
@@ -120,7 +74,7 @@ func (s *scheduler) drop() {
 	}
 }
 
-// failAll ends every job. What the cache holds afterwards is anyone's guess.
+// failAll ends every job. What the cache holds afterwards is unknown.
 func (s *scheduler) failAll(err error) {
 	for _, j := range s.waiting {
 		j.end(err)
@@ -196,8 +150,8 @@ func (s *scheduler) running() int {
 	return n
 }
 
-// pick chooses the waiting job to admit next: of the earliest turn, the one with the longest prefix at hand,
-// before that prefix makes room for another; but one that was passed over many times comes first. A job
+// pick chooses the waiting job to admit next: of the earliest turn, the one with the longest cached prefix,
+// before that prefix is evicted; but one that was passed over many times comes first. A job
 // whose prompt will soon be there to copy waits for that. The index is -1 if there is no job to admit.
 func (s *scheduler) pick() (int, match) {
 	best, found := -1, match{}
@@ -238,170 +192,6 @@ func (s *scheduler) start(st *stream, j *job, m match) {
 	st.used = s.turns
 }
 
-// nextPrompts returns the next pieces of prompts: that of the job that has waited longest, and with it
-// those of others that go into the same pass.
-func (s *scheduler) nextPrompts() []piece {
-	ready := s.ready()
-	if len(ready) == 0 {
-		return nil
-	}
-	width := s.width(ready)
-	var pieces []piece
-	tokens, outputs := 0, 0
-	for _, st := range ready {
-		p := s.piece(st, width)
-		if s.sharing && width <= wide && near(p.width, width) && p.at+width <= s.room {
-			p.width = width
-		}
-		if p.width != width || tokens+width > ubatch || outputs+p.outputs(s.columns) > s.outputs {
-			continue
-		}
-		tokens += width
-		outputs += p.outputs(s.columns)
-		pieces = append(pieces, p)
-	}
-	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Compare(a.stream, b.stream) })
-	return pieces
-}
-
-// width returns the width of the pieces to compute now. In tiles, the streams that are ready share a pass.
-// Otherwise it is that of the longest of the pieces which are about as long as the first.
-func (s *scheduler) width(ready []*stream) int {
-	if ready[0].tiling() {
-		n := 0
-		for _, st := range ready {
-			if st.tiling() {
-				n++
-			}
-		}
-		return s.piece(ready[0], max(block, ubatch/n/block*block)).width
-	}
-	first := s.piece(ready[0], wide).width
-	width := first
-	for _, st := range ready {
-		if w := s.piece(st, wide).width; s.sharing && !st.tiling() && near(first, w) {
-			width = max(width, w)
-		}
-	}
-	return width
-}
-
-// near reports whether a piece of so many tokens may be rounded up to a width.
-func near(tokens, width int) bool { return tokens <= width && 5*tokens >= 4*width }
-
-// ready returns the streams with prompts to compute, that which was admitted first before others.
-func (s *scheduler) ready() []*stream {
-	var ready []*stream
-	for _, st := range s.streams {
-		if st.prompting() {
-			s.retreat(st)
-			ready = append(ready, st)
-		}
-	}
-	slices.SortStableFunc(ready, func(a, b *stream) int { return cmp.Compare(a.used, b.used) })
-	return ready
-}
-
-// piece returns what a stream is to compute next, at most so many tokens.
-func (s *scheduler) piece(st *stream, most int) piece {
-	n := min(st.left(), most)
-	if st.tiling() {
-		n = min(st.tiles.tiled(st.have), max(block, most/block*block))
-	} else {
-		n = min(n, wide, st.tiles.plain(st.have))
-	}
-	p := piece{stream: st.id, at: st.have, tokens: st.job.tokens[st.have : st.have+n], width: n}
-	p.from = max(0, st.job.from-st.have)
-	if s.sharing && !st.writing() { // else there is no cutting out
-		p.width = roundUp(n, s.columns)
-	}
-	return p
-}
-
-// retreat makes room at a stream's end to round a piece up, by computing a few tokens again.
-func (s *scheduler) retreat(st *stream) {
-	if n := st.left(); s.sharing && n <= wide {
-		if over := st.have + roundUp(n, s.columns) - s.room; over > 0 {
-			st.have -= over
-			s.cache.cut(st.id, st.have)
-		}
-	}
-}
-
-// nextReplies returns the last tokens of all replies, after which the next are wanted. If there are any, pieces
-// chosen before hold no longer: streams may have moved.
-func (s *scheduler) nextReplies() []piece {
-	if !slices.ContainsFunc(s.streams, (*stream).writing) {
-		return nil // so no stream moves whose prompt or draft comes next
-	}
-	s.gather()
-	var pieces []piece
-	for _, st := range s.streams {
-		if st.writing() {
-			pieces = append(pieces, s.piece(st, 1))
-		}
-	}
-	s.count.steps.Add(1)
-	s.count.stepSequences.Add(int64(len(pieces)))
-	s.count.stepWork.Add(int64(min(s.slots, s.running()+len(s.waiting))))
-	if !s.sharing {
-		return pieces
-	}
-	return s.fill(pieces)
-}
-
-// gather moves replies to neighbouring streams when they lie so far apart that most streams between
-// them would be fillers: llama.cpp computes together only what has consecutive numbers.
-func (s *scheduler) gather() {
-	for s.sharing {
-		var at []int
-		for i, st := range s.streams {
-			if st.job != nil {
-				at = append(at, i)
-			}
-		}
-		n := len(at)
-		if n < 2 || at[n-1]-at[0]+1 <= 2*n {
-			return
-		}
-		from := s.streams[at[n-1]]
-		to := s.streams[at[0]+1]
-		for i := at[0] + 1; to.job != nil; i++ {
-			to = s.streams[i]
-		}
-		s.cache.copy(to.id, from.id)
-		s.assign(to, from.prompt)
-		to.job, to.have, to.tiles, to.used = from.job, from.have, from.tiles, from.used
-		s.release(from)
-	}
-}
-
-// fill adds pieces of one token on streams that have none, so that there are no gaps between the pieces
-// and their number is a multiple of columns. Nothing in them is of use.
-func (s *scheduler) fill(pieces []piece) []piece {
-	lo, hi := int(pieces[0].stream), int(pieces[len(pieces)-1].stream)+1
-	for (hi-lo)%s.columns != 0 {
-		if hi < len(s.streams) {
-			hi++
-		} else {
-			lo--
-		}
-	}
-	var all []piece
-	for _, st := range s.streams[lo:hi] {
-		if len(pieces) > 0 && pieces[0].stream == st.id {
-			all = append(all, pieces[0])
-			pieces = pieces[1:]
-			continue
-		}
-		if st.have == s.room { // it is idle: a job leaves room for its reply
-			s.keep(st, s.room-1)
-		}
-		all = append(all, piece{stream: st.id, at: st.have, width: 1})
-	}
-	return all
-}
-
 // compute computes pieces and carries their streams' jobs forward.
 func (s *scheduler) compute(pieces []piece) {
 	if err := s.cache.compute(pieces); err != nil {
@@ -414,7 +204,7 @@ func (s *scheduler) compute(pieces []piece) {
 		st.have += n
 		if p.width > n {
 			s.cache.cut(st.id, st.have)
-			s.count.fillers.Add(int64(p.width - n))
+			s.count.padding.Add(int64(p.width - n))
 		}
 		if n == 0 {
 			continue
@@ -435,15 +225,15 @@ func (s *scheduler) compute(pieces []piece) {
 	}
 }
 
-// draft puts a guess at the end of a job, if that pays.
+// draft puts draft tokens at the end of a job, if that pays.
 func (s *scheduler) draft(j *job) {
 	if !s.sharing || s.running() > draftCompany || len(s.waiting) > 0 {
 		return
 	}
-	guess := j.guess(j.tokens, j.limit-len(j.tokens)-1)
-	j.tokens = append(j.tokens, guess...)
-	j.drafted, j.made = len(guess), len(guess)
-	s.count.drafted.Add(int64(len(guess)))
+	proposed := j.propose(j.tokens, j.limit-len(j.tokens)-1)
+	j.tokens = append(j.tokens, proposed...)
+	j.drafted, j.made = len(proposed), len(proposed)
+	s.count.drafted.Add(int64(len(proposed)))
 }
 
 // advance gives a stream's job the logits that it waits for, and ends it if it has all.
@@ -456,16 +246,16 @@ func (s *scheduler) advance(st *stream, logits []float32) {
 	}
 	more := j.next(logits)
 	if n := len(more); n > 0 && n <= j.drafted && common(more, j.tokens[j.from+1:]) == n {
-		j.from += n // the guess was right
+		j.from += n // the draft tokens are accepted
 		j.drafted -= n
-		s.count.guessed.Add(int64(n))
+		s.count.accepted.Add(int64(n))
 		if j.drafted == 0 {
-			j.judge(j.made)
+			j.learn(j.made)
 		}
 		return
 	}
 	if j.drafted > 0 {
-		j.judge(j.made - j.drafted)
+		j.learn(j.made - j.drafted)
 		j.tokens, j.drafted = j.tokens[:j.from+1], 0
 		st.have = j.from + 1
 		s.cache.cut(st.id, st.have)

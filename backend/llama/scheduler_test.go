@@ -130,7 +130,8 @@ func newFake(t *testing.T, slots int) (*scheduler, *fakeCache) {
 	const room = 1024
 	n := roundUp(slots, fakeColumns)
 	c := &fakeCache{t: t, streams: make([][]llama.Token, n), room: room}
-	s := &scheduler{cache: c, outputs: fakeOutputs, slots: slots, room: room, sharing: true, columns: fakeColumns, count: new(counters)}
+	s := &scheduler{cache: c, outputs: fakeOutputs, slots: slots, room: room, sharing: true, columns: fakeColumns,
+		count: new(counters)}
 	for i := range n {
 		s.streams = append(s.streams, &stream{id: llama.SeqId(i)})
 	}
@@ -152,7 +153,8 @@ func newFakeJob(prompt []llama.Token, most int, seed uint64) *job {
 	if seed != 0 {
 		sampling.Temperature = 1
 	}
-	return newJob(context.Background(), prompt, len(prompt), fakeTiling(prompt), newTestWriter(fakeText{}, prompt, most, sampling, seed))
+	return newJob(context.Background(), prompt, len(prompt), fakeTiling(prompt), newTestWriter(fakeText{}, prompt, most,
+		sampling, seed))
 }
 
 // wantReply computes a job's reply the plain way.
@@ -326,8 +328,8 @@ func TestDrafts(t *testing.T) {
 	}
 	run(t, s, jobs...)
 	stats := s.count.stats()
-	if stats.Drafted == 0 || stats.Guessed < stats.Drafted*9/10 {
-		t.Errorf("%d of %d drafted tokens were right", stats.Guessed, stats.Drafted)
+	if stats.Drafted == 0 || stats.Accepted < stats.Drafted*9/10 {
+		t.Errorf("%d of %d drafted tokens were right", stats.Accepted, stats.Drafted)
 	}
 	if s.turns > 30 {
 		t.Errorf("replies of 80 tokens took %d turns", s.turns)
@@ -349,7 +351,7 @@ func TestDraftsFarApart(t *testing.T) {
 			jobs = append(jobs, j)
 		}
 		run(t, s, jobs...)
-		if s.count.guessed.Load() == 0 {
+		if s.count.accepted.Load() == 0 {
 			t.Fatalf("seed %d: no draft was right", seed)
 		}
 	}

@@ -3,6 +3,7 @@ package llama
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
@@ -65,7 +66,9 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 }
 
 // continuations renders a request and cuts it into tokens.
-func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (prompt []llama.Token, tiles tiling, list [][]llama.Token, err error) {
+func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (
+	prompt []llama.Token, tiles tiling, list [][]llama.Token, err error,
+) {
 	leave, err := e.enter(ctx)
 	if err != nil {
 		return nil, tiles, nil, err
@@ -108,4 +111,40 @@ func (e *Engine) continuation(messages []backend.Message, prompt []llama.Token, 
 		return nil, fmt.Errorf("%w: the continuation %q has no tokens", backend.ErrInvalid, text)
 	}
 	return alone, nil
+}
+
+// A scorer is the task of teacher forcing: it notes the probabilities of given continuations of one prompt that differ
+// in their last token only: the tokens before it are the job's.
+type scorer struct {
+	stem     []llama.Token // their shared prefix
+	last     []llama.Token // of each
+	logProbs []float64     // of stem
+	ends     []float64     // of last
+	done     chan error    // takes one
+}
+
+// next notes how probable the next token was.
+func (s *scorer) next(logits []float32) []llama.Token {
+	norm := logSum(logits)
+	logProb := func(t llama.Token) float64 { return min(0, float64(logits[t])-norm) }
+	if n := len(s.logProbs); n < len(s.stem) {
+		s.logProbs = append(s.logProbs, logProb(s.stem[n]))
+		return nil
+	}
+	for _, t := range s.last {
+		s.ends = append(s.ends, logProb(t))
+	}
+	return nil
+}
+
+func (s *scorer) end(err error) { s.done <- err }
+
+// logSum returns the logarithm of the sum of the exponentials of logits.
+func logSum(logits []float32) float64 {
+	top := float64(logits[argmax(logits)])
+	sum := 0.0
+	for _, l := range logits {
+		sum += math.Exp(float64(l) - top)
+	}
+	return top + math.Log(sum)
 }

@@ -58,9 +58,9 @@ func plainScore(t *testing.T, m *model, tokens []llama.Token, from int) []float6
 	return list
 }
 
-// TestScoreIsPlainScore compares the scores of continuations, short and long, alone and beside others, with
+// TestExactScores compares the scores of continuations, short and long, alone and beside others, with
 // a plain evaluation of the same tokens.
-func TestScoreIsPlainScore(t *testing.T) {
+func TestExactScores(t *testing.T) {
 	testLib(t)
 	e := open(t, Options{Model: tinyModel{template: plainTemplate}.write(t), Slots: 8})
 	long := strings.Repeat("The ferry sails from May to September. ", 12)

@@ -9,19 +9,19 @@ import (
 
 // Stats counts what an engine has done since it was opened.
 type Stats struct {
-	Requests       int64 // to generate, that were begun
-	PromptTokens   int64 // in the prompts of those
-	PromptComputed int64 // of them that were computed; the rest were shared
-	OutputTokens   int64 // generated
-	Drafted        int64 // guessed ahead of that
-	Guessed        int64 // of those, that were right
+	Requests       int64 // to generate or to score, that were begun
+	PromptTokens   int64 // of those
+	PromptComputed int64 // of them, computed in prefill; the rest were prefix-cached
+	OutputTokens   int64 // completion tokens
+	Drafted        int64 // draft tokens proposed
+	Accepted       int64 // draft tokens accepted
 
-	TrieNodes int64 // distinct beginnings of prompts: the least that could be computed; only with Options.Trie
+	TrieNodes int64 // distinct prefixes of prompts: the least that could be computed; only with Options.Trie
 
-	Steps         int64 // passes that lengthened replies
-	StepSequences int64 // replies lengthened, over all steps
+	Steps         int64 // of decode
+	StepSequences int64 // sequences decoded, over all steps
 	StepWork      int64 // replies that could have been, had all prompts been ready: at most the slots
-	Fillers       int64 // tokens computed only to keep others company
+	Padding       int64 // padding tokens
 
 	Busy      time.Duration // there was something to write or to score
 	Computing time.Duration // of that, in llama.cpp
@@ -39,7 +39,7 @@ func (s Stats) Packing() float64 {
 	return float64(s.StepSequences) / float64(s.StepWork)
 }
 
-// PrefixEfficiency is how many tokens of prompts were computed for each that had to be: 1 is perfect, and 0
+// PrefixEfficiency is how many prompt tokens were computed in prefill for each that had to be: 1 is perfect, and 0
 // means that it was not counted.
 func (s Stats) PrefixEfficiency() float64 {
 	if s.TrieNodes == 0 {
@@ -56,7 +56,7 @@ func (s Stats) Idle() float64 {
 	return 1 - float64(s.Computing)/float64(s.Busy)
 }
 
-// A trie counts the distinct beginnings of prompts, by their hashes.
+// A trie counts the distinct prefixes of prompts, by their hashes.
 type trie struct {
 	on    bool
 	seen  map[uint64]struct{}
@@ -83,8 +83,8 @@ func (t *trie) add(prompt []llama.Token) {
 // is counted gets its answer.
 type counters struct {
 	requests, promptTokens, promptComputed, outputTokens atomic.Int64
-	steps, stepSequences, stepWork, fillers              atomic.Int64
-	drafted, guessed                                     atomic.Int64
+	steps, stepSequences, stepWork, padding              atomic.Int64
+	drafted, accepted                                    atomic.Int64
 	texts, textTokens                                    atomic.Int64
 	busy, computing                                      atomic.Int64 // nanoseconds
 	trie                                                 trie
@@ -97,12 +97,12 @@ func (c *counters) stats() Stats {
 		PromptComputed: c.promptComputed.Load(),
 		OutputTokens:   c.outputTokens.Load(),
 		Drafted:        c.drafted.Load(),
-		Guessed:        c.guessed.Load(),
+		Accepted:       c.accepted.Load(),
 		TrieNodes:      c.trie.nodes.Load(),
 		Steps:          c.steps.Load(),
 		StepSequences:  c.stepSequences.Load(),
 		StepWork:       c.stepWork.Load(),
-		Fillers:        c.fillers.Load(),
+		Padding:        c.padding.Load(),
 		Busy:           time.Duration(c.busy.Load()),
 		Computing:      time.Duration(c.computing.Load()),
 		Texts:          c.texts.Load(),

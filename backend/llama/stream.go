@@ -2,7 +2,7 @@ package llama
 
 import "github.com/hybridgroup/yzma/pkg/llama"
 
-// A stream is a place for one sequence in the cache.
+// A stream is a place for one sequence in the KV cache.
 type stream struct {
 	id     llama.SeqId
 	job    *job          // what it is working on; nil when it is idle
@@ -28,24 +28,3 @@ func (s *stream) tiling() bool { return s.job != nil && s.tiles.tiled(s.have) > 
 
 // writing reports whether the last token of a reply is to be computed, from which the next follows.
 func (s *stream) writing() bool { return s.left() == 1 }
-
-// tail is how much of an idle stream's prompt may be given up for a job that takes the rest of it, rather
-// than copy the rest to another stream.
-const tail = 128
-
-// place chooses the idle stream to put a job on: that which holds what the job is to take and hardly more,
-// so that nothing is copied and little lost, else the one that was useful longest ago. It returns nil if all
-// are busy.
-func (m match) place(streams []*stream) *stream {
-	var oldest *stream
-	for _, s := range streams {
-		switch {
-		case s.job != nil:
-		case s == m.from && s.have-m.n <= tail:
-			return s
-		case oldest == nil || s.used < oldest.used:
-			oldest = s
-		}
-	}
-	return oldest
-}

@@ -37,7 +37,8 @@ func (r *runner) run(f func(llama.Context, llama.Batch) (int32, error), batch ll
 		err = llama.Synchronize(r.ctx)
 	}
 	if err == nil && code != 0 {
-		err = fmt.Errorf("llama.cpp could not compute a pass of %d tokens, code %d%s", batch.NTokens, code, process.log.said())
+		err = fmt.Errorf("llama.cpp could not compute a pass of %d tokens, code %d%s",
+			batch.NTokens, code, process.log.said())
 	}
 	if err == nil {
 		end := time.Now()

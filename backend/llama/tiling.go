@@ -43,7 +43,7 @@ func (t tiling) plain(n int) int {
 	return math.MaxInt
 }
 
-// shares returns how many of n tokens that two prompts begin with alike both compute in the same way.
+// shares returns how many tokens of a shared prefix of n both prompts compute in the same way.
 func (t tiling) shares(n int, other tiling) int {
 	switch {
 	case t.head != other.head || t.last != other.last:

@@ -7,14 +7,16 @@ import (
 	"unicode"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
+
+	"github.com/assay-eval/assay/backend/llama/grammar"
 )
 
-// A vocab turns text into a model's tokens and back. It is safe for concurrent use.
+// A vocab is the tokenizer: it turns text into a model's tokens and back. It is safe for concurrent use.
 type vocab struct {
 	handle  llama.Vocab
 	size    int
 	bos     llama.Token // the token that starts every prompt, or llama.TokenNull
-	eos     llama.Token // the token that ends every prompt of a model that reads with one half, or llama.TokenNull
+	eos     llama.Token // the token that ends every prompt of an encoder-decoder, or llama.TokenNull
 	control map[byte][]controlToken
 	longest int // bytes of the longest token
 }
@@ -28,7 +30,12 @@ type controlToken struct {
 }
 
 func newVocab(model llama.Model) *vocab {
-	v := &vocab{handle: llama.ModelGetVocab(model), bos: llama.TokenNull, eos: llama.TokenNull, control: map[byte][]controlToken{}}
+	v := &vocab{
+		handle:  llama.ModelGetVocab(model),
+		bos:     llama.TokenNull,
+		eos:     llama.TokenNull,
+		control: map[byte][]controlToken{},
+	}
 	v.size = int(llama.VocabNTokens(v.handle))
 	if llama.VocabGetAddBOS(v.handle) {
 		v.bos = llama.VocabBOS(v.handle)
@@ -61,8 +68,9 @@ type part struct {
 // prompt cuts a rendered conversation into tokens as llama.cpp would the whole text, but for this: in
 // what is not the template's, a control token spelt out is plain text.
 func (v *vocab) prompt(parts []part) []llama.Token {
-	if n := len(parts) - 1; n >= 0 && v.eos != llama.TokenNull { // nothing follows what such a model reads
-		parts = append(slices.Clone(parts[:n]), part{strings.TrimRightFunc(parts[n].text, unicode.IsSpace), parts[n].template})
+	if n := len(parts) - 1; n >= 0 && v.eos != llama.TokenNull { // nothing follows what an encoder reads
+		last := part{strings.TrimRightFunc(parts[n].text, unicode.IsSpace), parts[n].template}
+		parts = append(slices.Clone(parts[:n]), last)
 	}
 	tokens := v.cut(parts)
 	if v.bos != llama.TokenNull && (len(tokens) == 0 || tokens[0] != v.bos) {
@@ -160,3 +168,29 @@ func (v *vocab) spelling(t llama.Token) string {
 
 // ends reports whether a token ends the model's turn.
 func (v *vocab) ends(t llama.Token) bool { return llama.VocabIsEOG(v.handle, t) }
+
+// writes describes the vocabulary for constrained decoding.
+func (v *vocab) writes() grammar.Vocabulary {
+	return grammar.Vocabulary{
+		Size:  v.size,
+		Piece: func(t int32) []byte { return v.piece(llama.Token(t)) },
+		Ends:  func(t int32) bool { return v.ends(llama.Token(t)) },
+	}
+}
+
+// A speller knows what tokens mean.
+type speller interface {
+	piece(llama.Token) []byte
+	ends(llama.Token) bool
+}
+
+// common returns how many tokens a and b start with alike.
+func common(a, b []llama.Token) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}

@@ -286,7 +286,7 @@ func (o *benchOptions) rows(ctx context.Context, s *std, b *benchmark) (r benchR
 	b.Engine, b.Model, b.Digest = info.Engine, info.Model, info.Digest
 	r.PrefixEfficiency, r.Packing, r.Idle = work.PrefixEfficiency(), work.Packing(), work.Idle()
 	r.PromptTokens, r.PromptComputed, r.OutputTokens = work.PromptTokens, work.PromptComputed, work.OutputTokens
-	r.Drafted, r.Guessed = work.Drafted, work.Guessed
+	r.Drafted, r.Guessed = work.Drafted, work.Accepted
 	return r, nil
 }
 
@@ -373,9 +373,9 @@ func (b *benchmark) write(w io.Writer, format string) error {
 		t.AppendRow(table.Row{"prefix efficiency", figure(r.PrefixEfficiency, 3)})
 		t.AppendRow(table.Row{"packing", figure(r.Packing, 3)})
 		t.AppendRow(table.Row{"idle while work waited", fmt.Sprintf("%.1f%%", 100*r.Idle)})
-		t.AppendRow(table.Row{"prompt tokens, of which computed", fmt.Sprintf("%d, %d", r.PromptTokens, r.PromptComputed)})
-		t.AppendRow(table.Row{"tokens written", r.OutputTokens})
-		t.AppendRow(table.Row{"tokens drafted, of which right", fmt.Sprintf("%d, %d", r.Drafted, r.Guessed)})
+		t.AppendRow(table.Row{"prompt tokens, of which prefilled", fmt.Sprintf("%d, %d", r.PromptTokens, r.PromptComputed)})
+		t.AppendRow(table.Row{"completion tokens", r.OutputTokens})
+		t.AppendRow(table.Row{"draft tokens proposed, accepted", fmt.Sprintf("%d, %d", r.Drafted, r.Guessed)})
 		render(t)
 	}
 	return nil

@@ -64,8 +64,8 @@ machine; ratios, measured in one run, travel better.
 
 - **batched-bench** is llama.cpp's own llama-batched-bench, on the same libraries at the same shapes.
 - **Ollama** is a server with its default settings and the same weights, asked by Assay for the same rows.
-- **Prefix efficiency** is tokens of prompts computed, for each node of the trie of all prompts: 1 is the least.
-- **Packing** is replies lengthened in a step, for each that could have been: 1 is the most.
+- **Prefix efficiency** is prompt tokens computed in prefill, for each node of the trie of all prompts: 1 is the least.
+- **Packing** is sequences in a decode step, for each that could have been: 1 is the most.
 
 END
 	./assay bench --from docs/performance.json --format md

@@ -1,4 +1,4 @@
-package llama
+package grammar
 
 import (
 	"math/big"
@@ -16,15 +16,6 @@ const (
 type limit struct {
 	value *big.Rat
 	open  bool // the value itself is too small, or too large
-}
-
-// parseLimit reads a number of a schema. It reports false for those that take more digits than anyone needs.
-func parseLimit(number string) (*big.Rat, bool) {
-	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
-	if len(number) > 40 || len(strings.TrimLeft(exponent, "+-0")) > 2 {
-		return nil, false
-	}
-	return new(big.Rat).SetString(number)
 }
 
 // tighter returns the tighter of two limits, either of which may be missing; sign is 1 for the most.
@@ -70,47 +61,47 @@ func (m *magnitude) digit(at int) byte {
 
 // number leads through a number between limits, either of which may be missing. With places 0 it is an
 // integer. Only a number without limits may have an exponent.
-func (c *compiler) number(from int32, lo, hi *limit, places int) int32 {
-	end := c.state()
-	mantissa := c.state()
+func (b *builder) number(from int32, lo, hi *limit, places int) int32 {
+	end := b.state()
+	mantissa := b.state()
 	zero := new(big.Rat)
 	if hi == nil || hi.value.Sign() > 0 || hi.value.Sign() == 0 && !hi.open {
-		d := digits{compiler: c, hi: newMagnitude(hi), places: places, end: mantissa}
+		d := digits{builder: b, hi: newMagnitude(hi), places: places, end: mantissa}
 		if lo != nil && (lo.value.Sign() > 0 || lo.value.Sign() == 0 && lo.open) {
 			d.lo = newMagnitude(lo)
 		}
 		d.lead(from)
 	}
 	if lo == nil || lo.value.Sign() < 0 {
-		d := digits{compiler: c, places: places, end: mantissa}
+		d := digits{builder: b, places: places, end: mantissa}
 		if lo != nil {
 			d.hi = newMagnitude(lo)
 		}
 		if hi != nil && (hi.value.Cmp(zero) < 0 || hi.value.Sign() == 0 && hi.open) {
 			d.lo = newMagnitude(hi)
 		}
-		d.lead(c.step(from, '-', '-'))
+		d.lead(b.step(from, '-', '-'))
 	}
-	c.join(mantissa, end)
+	b.join(mantissa, end)
 	if lo == nil && hi == nil && places > 0 {
-		c.exponent(mantissa, end)
+		b.exponent(mantissa, end)
 	}
 	return end
 }
 
 // exponent leads through an exponent of one or two digits.
-func (c *compiler) exponent(from, end int32) {
-	e := c.digit(from, "eE")
-	sign := c.digit(e, "+-")
-	c.join(e, sign)
-	c.edge(c.step(sign, '0', '9'), '0', '9', end)
-	c.join(c.step(sign, '0', '9'), end)
+func (b *builder) exponent(from, end int32) {
+	e := b.oneOf(from, "eE")
+	sign := b.oneOf(e, "+-")
+	b.join(e, sign)
+	b.edge(b.step(sign, '0', '9'), '0', '9', end)
+	b.join(b.step(sign, '0', '9'), end)
 }
 
 // digits is a number without its sign, on its way into the network. Its digits are compared with those of
 // the limits from the left: as long as they are the same as a limit's, it is tight.
 type digits struct {
-	*compiler
+	*builder
 	lo, hi *magnitude
 	places int
 	end    int32

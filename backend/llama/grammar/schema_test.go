@@ -1,4 +1,4 @@
-package llama
+package grammar
 
 import (
 	"encoding/json"
@@ -12,8 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/assay-eval/assay/backend"
 )
 
 func mustCompile(t testing.TB, schema string) *grammar {
@@ -219,11 +217,13 @@ func TestDocuments(t *testing.T) {
 		`{"statements":[],"label":null,"x":1}`, `{"statements":[],"score":1.01,"label":null}`, `{ "statements":[],"label":null}`,
 		`{"statements":[],  "label":null}`, `{"statements":[{"statement":"","verdict":1}],"label":null}`)
 	check(`{"properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}}}`,
-		[]string{`{}`, `{"a":null}`, `{"b":null}`, `{"c":null}`, `{"a":null,"b":null}`, `{"a":null,"c":null}`, `{"b":null,"c":null}`,
+		[]string{`{}`, `{"a":null}`, `{"b":null}`, `{"c":null}`, `{"a":null,"b":null}`, `{"a":null,"c":null}`,
+			`{"b":null,"c":null}`,
 			`{"a":null,"b":null,"c":null}`},
 		`{,"a":null}`, `{"a":null,}`, `{"b":null,"a":null}`, `{"a":null,"a":null}`)
 	check(`true`,
-		[]string{`{"a":[1,-2.5e+10,0.5E-3,{"b":{}}],"":[]}`, `[[[]],"\u00e9\ud83d\ude00\n\/",true,false,null]`, `0`, `-0`, `"é😀"`,
+		[]string{`{"a":[1,-2.5e+10,0.5E-3,{"b":{}}],"":[]}`, `[[[]],"\u00e9\ud83d\ude00\n\/",true,false,null]`, `0`, `-0`,
+			`"é😀"`,
 			strings.Repeat("[", 100) + strings.Repeat("]", 100)},
 		`[1,]`, `{"a"}`, `01`, `1.`, `.5`, `+1`, `"\x"`, `"\ud83d"`, `"\ude00"`, "\"\n\"", "\"\xff\"", "\"\xed\xa0\x80\"", "\"\xc0\xaf\"", `nul`, ``,
 		`{"a":1 }`, `'a'`, strings.Repeat("[", 1000)+strings.Repeat("]", 1000))
@@ -231,7 +231,8 @@ func TestDocuments(t *testing.T) {
 		[]string{`"ab"`, `"é😀x"`, `"\ud83d\ude00\u0000"`, `"\"\\"`},
 		`"a"`, `"abcd"`, `"\ud83d\ude00"`, `"ab`)
 	check(`{"const":[1,{"a":2}]}`, []string{`[1,{"a":2}]`, `[1, {"a": 2}]`}, `[1,{"a":2.0}]`, `[1 ,{"a":2}]`)
-	check(`{"prefixItems":[{"type":"null"},{"const":1}]}`, []string{`[]`, `[null]`, `[null,1]`, `[null, 1]`}, `[1]`, `[null,1,1]`)
+	check(`{"prefixItems":[{"type":"null"},{"const":1}]}`, []string{`[]`, `[null]`, `[null,1]`, `[null, 1]`}, `[1]`,
+		`[null,1,1]`)
 	check(`{"items":{"const":1},"minItems":1,"maxItems":3}`, []string{`[1]`, `[1,1]`, `[1,1,1]`}, `[]`, `[1,1,1,1]`)
 }
 
@@ -240,12 +241,13 @@ func TestRefusedSchemas(t *testing.T) {
 	check := func(schema, want string) {
 		t.Helper()
 		_, err := compileSchema([]byte(schema))
-		if !errors.Is(err, backend.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.200s: error %v, want one with %q", schema, err, want)
 		}
 	}
 	check(`{"type":"string","format":"date"}`, `#/format: "format" is not supported`)
-	check(`{"properties":{"a/b":{"items":{"uniqueItems":true}}}}`, `#/properties/a~1b/items/uniqueItems: "uniqueItems" is not supported`)
+	check(`{"properties":{"a/b":{"items":{"uniqueItems":true}}}}`,
+		`#/properties/a~1b/items/uniqueItems: "uniqueItems" is not supported`)
 	check(`{"anyOf":[{},{"not":{}}]}`, `#/anyOf/1/not: "not"`)
 	check(`{"type":"integer","multipleOf":2}`, `"multipleOf"`)
 	check(`{"maxlength":2}`, `"maxlength"`)
@@ -304,13 +306,15 @@ func TestHugeSchemas(t *testing.T) {
 		}
 	}
 	refuses(`{"oneOf":[{"enum":[`+list(15_000, 2, 0)+`]},{"enum":[`+list(15_000, 2, 1)+`]}]}`, "too many alternatives")
-	refuses(`{"items":{"prefixItems":[`+strings.Repeat(`{"type":"number","maximum":1.5},`, 2000)+`{}]}}`, "too many states")
+	refuses(`{"items":{"prefixItems":[`+strings.Repeat(`{"type":"number","maximum":1.5},`, 2000)+`{}]}}`,
+		"too many states")
 
 	long := mustCompile(t, `{"enum":[`+list(20_000, 1, 0)+`]}`)
 	if !takes(long, "19999") || takes(long, "20000") {
 		t.Error("a long list is not kept to")
 	}
-	alike := mustCompile(t, `{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"},"maxItems":7},{"items":{"$ref":"#"},"maxItems":8}]}`)
+	alike := mustCompile(t,
+		`{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"},"maxItems":7},{"items":{"$ref":"#"},"maxItems":8}]}`)
 	at := alike.begin
 	for range maxDepth - 10 {
 		if at = alike.step(at, '['); len(at.at) > maxPositions {
@@ -383,7 +387,8 @@ func TestLimitsAgreeWithArithmetic(t *testing.T) {
 
 // The grammar of a pattern agrees with Go's regexp.
 func TestPatternsAgreeWithRegexp(t *testing.T) {
-	patterns := []string{``, `a`, `^a`, `a$`, `^a$`, `^`, `$`, `^$`, `a|^b$`, `^(a|b)+$`, `(^a|b$)`, `a.b`, `(?s)a.b`, `^[^a]*$`, `a{2,3}b?`, `^(ab|a)(b|)$`,
+	patterns := []string{``, `a`, `^a`, `a$`, `^a$`, `^`, `$`, `^$`, `a|^b$`, `^(a|b)+$`, `(^a|b$)`, `a.b`, `(?s)a.b`,
+		`^[^a]*$`, `a{2,3}b?`, `^(ab|a)(b|)$`,
 		`(?i)^K+$`, `\d`, `^\w\W$`, `\s`, `[é-ü]`, `^[\x00-\x{ffff}]$`, `a*?b`, `^a^b`, `a$b`, `(a$|b)c`, `\Aa\z`, `^(a(b(c)?)?)?$`, `[\\"]`, `^(?:a|b){0}c*$`,
 		`\p{Greek}`, `^[^\n"]{2}$`}
 	alphabet := []rune(`aabbcK kéA1_ "\` + "\n\x01Kω😀")
@@ -486,9 +491,6 @@ func FuzzSchema(f *testing.F) {
 	f.Fuzz(func(t *testing.T, schema string, seed uint64) {
 		g, err := compileSchema([]byte(schema))
 		if err != nil {
-			if !errors.Is(err, backend.ErrInvalid) {
-				t.Errorf("error %v does not wrap ErrInvalid", err)
-			}
 			return
 		}
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -1,10 +1,13 @@
-package llama
+package grammar
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
+	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -138,4 +141,80 @@ func quote(s string) string {
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// shortEscape returns what stands behind the backslash in the short escape of a byte that a JSON string
+// cannot hold as it is, or 0 if there is none.
+func shortEscape(b byte) byte {
+	if i := strings.IndexByte("\"\\\b\f\n\r\t", b); i >= 0 {
+		return "\"\\bfnrt"[i]
+	}
+	return 0
+}
+
+// is reports whether a value is of a type.
+func (d document) is(t string) bool {
+	switch d.kind {
+	case '{':
+		return t == "object"
+	case '[':
+		return t == "array"
+	case '"':
+		return t == "string"
+	case 'n':
+		return t == "null"
+	case 't', 'f':
+		return t == "boolean"
+	}
+	return t == "number" || t == "integer" && d.integer()
+}
+
+// integer reports whether a number has no fraction. In doubt, it has.
+func (d document) integer() bool {
+	value, ok := parseNumber(d.text)
+	return ok && value.IsInt()
+}
+
+// parseNumber reads a number of a schema. It reports false for those that take more digits than anyone needs.
+func parseNumber(number string) (*big.Rat, bool) {
+	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	if len(number) > 40 || len(strings.TrimLeft(exponent, "+-0")) > 2 {
+		return nil, false
+	}
+	return new(big.Rat).SetString(number)
+}
+
+// under returns the place of a part of a schema.
+func under(at string, names ...string) string {
+	for _, n := range names {
+		at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(n)
+	}
+	return at
+}
+
+// resolve finds the part of a document that a reference, "#/$defs/node", points to, and where that stands.
+func (d document) resolve(ref document) (place string, target document, ok bool) {
+	path, local := strings.CutPrefix(ref.text, "#")
+	path, err := url.PathUnescape(path)
+	if ref.kind != '"' || !local || err != nil || path != "" && path[0] != '/' {
+		return "", document{}, false
+	}
+	place, target = "#", d
+	for i, name := range strings.Split(path, "/") {
+		if i == 0 {
+			continue
+		}
+		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		if target.kind == '[' {
+			n, err := strconv.Atoi(name)
+			if err != nil || n < 0 || n >= len(target.items) || strconv.Itoa(n) != name {
+				return "", document{}, false
+			}
+			target = target.items[n]
+		} else if target, ok = target.get(name); !ok {
+			return "", document{}, false
+		}
+		place = under(place, name)
+	}
+	return place, target, true
 }

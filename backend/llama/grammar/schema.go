@@ -1,13 +1,10 @@
-package llama
+package grammar
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/assay-eval/assay/backend"
 )
 
 // A schema becomes a grammar whose texts are all valid under the schema, though not all that are valid:
@@ -60,24 +57,23 @@ func keyword(name string) (kind string) {
 	return ""
 }
 
-// A compiler turns a schema into a network.
+// A compiler turns a schema into an automaton.
 type compiler struct {
-	network
+	builder
 	root   document
 	places map[string]int32 // rules by where their schema stands
-	names  map[string]int32 // rules that do not stand in the schema
-	err    error            // the first
-
-	compared int // see apart
+	apart  apart
+	err    error // the first
 }
 
-// compileSchema turns a JSON Schema into a grammar. Its errors wrap [backend.ErrInvalid].
+// compileSchema turns a JSON Schema into a grammar.
 func compileSchema(schema []byte) (*grammar, error) {
 	root, err := readDocument(schema)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the schema cannot be used: %v", backend.ErrInvalid, err)
+		return nil, fmt.Errorf("the schema cannot be used: %w", err)
 	}
-	c := &compiler{root: root, places: map[string]int32{}, names: map[string]int32{}}
+	c := &compiler{root: root, places: map[string]int32{}, apart: apart{root: root}}
+	c.names = map[string]int32{}
 	c.at("#", root)
 	if c.full {
 		c.fail("#", "it takes too many states: lower its maxLength, maxItems and repetitions")
@@ -85,7 +81,7 @@ func compileSchema(schema []byte) (*grammar, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	g, wrong := newGrammar(&c.network)
+	g, wrong := newGrammar(&c.builder)
 	if g == nil {
 		c.fail("#", "%s", wrong)
 	}
@@ -95,16 +91,8 @@ func compileSchema(schema []byte) (*grammar, error) {
 // fail notes what is wrong, and where.
 func (c *compiler) fail(at, format string, args ...any) {
 	if c.err == nil {
-		c.err = fmt.Errorf("%w: the schema at %s: %s", backend.ErrInvalid, at, fmt.Sprintf(format, args...))
+		c.err = fmt.Errorf("the schema at %s: %s", at, fmt.Sprintf(format, args...))
 	}
-}
-
-// under returns the place of a part of a schema.
-func under(at string, names ...string) string {
-	for _, n := range names {
-		at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(n)
-	}
-	return at
 }
 
 // at returns the rule for the schema at a place.
@@ -118,35 +106,6 @@ func (c *compiler) at(at string, schema document) int32 {
 		c.final(c.schema(start, at, schema))
 	}
 	return r
-}
-
-// named returns the rule of a name, which build makes when it is first asked for.
-func (c *compiler) named(name string, build func(from int32) (end int32)) int32 {
-	if r, ok := c.names[name]; ok {
-		return r
-	}
-	r, start := c.rule()
-	c.names[name] = r
-	c.final(build(start))
-	return r
-}
-
-// choice leads from a state to a new one in one of several ways.
-func (c *compiler) choice(from int32, ways ...func(from int32) int32) int32 {
-	end := c.state()
-	for _, way := range ways {
-		start := c.state()
-		c.join(from, start)
-		c.join(way(start), end)
-	}
-	return end
-}
-
-// space leads through a space, or none.
-func (c *compiler) space(from int32) int32 {
-	to := c.step(from, ' ', ' ')
-	c.join(from, to)
-	return to
 }
 
 // schema leads through a value that satisfies a schema.
@@ -242,7 +201,7 @@ func (c *compiler) whole(from int32, at, name string, s document) int32 {
 	here := under(at, name)
 	switch {
 	case name == "$ref":
-		place, target, ok := c.resolve(value)
+		place, target, ok := c.root.resolve(value)
 		if !ok {
 			c.fail(here, "it must point into the schema: #/$defs/...")
 			return from
@@ -259,40 +218,15 @@ func (c *compiler) whole(from int32, at, name string, s document) int32 {
 		c.fail(here, "more than one schema in allOf is not supported")
 		return from
 	case name == "oneOf":
-		c.checkApart(here, value.items)
+		if wrong := c.apart.check(value.items); wrong != "" {
+			c.fail(here, "%s", wrong)
+		}
 	}
 	end := c.state()
 	for i, item := range value.items {
 		c.callTo(from, c.at(under(here, strconv.Itoa(i)), item), end)
 	}
 	return end
-}
-
-// resolve finds what a reference points to.
-func (c *compiler) resolve(ref document) (place string, target document, ok bool) {
-	path, local := strings.CutPrefix(ref.text, "#")
-	path, err := url.PathUnescape(path)
-	if ref.kind != '"' || !local || err != nil || path != "" && path[0] != '/' {
-		return "", document{}, false
-	}
-	place, target = "#", c.root
-	for i, name := range strings.Split(path, "/") {
-		if i == 0 {
-			continue
-		}
-		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
-		if target.kind == '[' {
-			n, err := strconv.Atoi(name)
-			if err != nil || n < 0 || n >= len(target.items) || strconv.Itoa(n) != name {
-				return "", document{}, false
-			}
-			target = target.items[n]
-		} else if target, ok = target.get(name); !ok {
-			return "", document{}, false
-		}
-		place = under(place, name)
-	}
-	return place, target, true
 }
 
 // values leads through one of some values, as far as the schema's type permits them.
@@ -334,29 +268,6 @@ func (c *compiler) values(from int32, at string, s document, values []document) 
 	return end
 }
 
-// is reports whether a value is of a type.
-func (d document) is(t string) bool {
-	switch d.kind {
-	case '{':
-		return t == "object"
-	case '[':
-		return t == "array"
-	case '"':
-		return t == "string"
-	case 'n':
-		return t == "null"
-	case 't', 'f':
-		return t == "boolean"
-	}
-	return t == "number" || t == "integer" && d.integer()
-}
-
-// integer reports whether a number has no fraction. In doubt, it has.
-func (d document) integer() bool {
-	value, ok := parseLimit(d.text)
-	return ok && value.IsInt()
-}
-
 // typed leads through a value of one type.
 func (c *compiler) typed(from int32, at, kind string, s document) int32 {
 	switch kind {
@@ -388,7 +299,7 @@ func (c *compiler) limit(at string, s document, name string, open bool) *limit {
 	if !ok {
 		return nil
 	}
-	value, ok := parseLimit(d.text)
+	value, ok := parseNumber(d.text)
 	if d.kind != '0' || !ok {
 		c.fail(under(at, name), "it must be a number of no more than 40 digits and an exponent of no more than two")
 		return nil
@@ -402,7 +313,7 @@ func (c *compiler) count(at string, s document, name string, missing int) int {
 	if !ok {
 		return missing
 	}
-	value, ok := parseLimit(d.text)
+	value, ok := parseNumber(d.text)
 	if d.kind != '0' || !ok || !value.IsInt() || value.Sign() < 0 {
 		c.fail(under(at, name), "it must be a number from 0")
 		return missing
@@ -428,7 +339,11 @@ func (c *compiler) str(from int32, at string, s document) int32 {
 	case ok && pattern.kind != '"':
 		c.fail(under(at, "pattern"), "it must be a string")
 	case ok:
-		return c.pattern(from, under(at, "pattern"), pattern.text, least, most)
+		end, err := c.pattern(from, pattern.text, least, most)
+		if err != nil {
+			c.fail(under(at, "pattern"), "the pattern cannot be used: %v", err)
+		}
+		return end
 	}
 	return c.call(from, c.named(fmt.Sprintf("string %d %d", least, most), func(from int32) int32 {
 		return c.anyString(from, least, most)
@@ -522,7 +437,8 @@ func (c *compiler) properties(at string, s document) []property {
 		c.fail(under(at, "properties"), "it must be an object")
 	}
 	required, ok := s.get("required")
-	if ok && (required.kind != '[' || slices.ContainsFunc(required.items, func(d document) bool { return d.kind != '"' })) {
+	unnamed := func(d document) bool { return d.kind != '"' }
+	if ok && (required.kind != '[' || slices.ContainsFunc(required.items, unnamed)) {
 		c.fail(under(at, "required"), "it must be a list of names")
 	}
 	var props []property

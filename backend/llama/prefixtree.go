@@ -6,8 +6,8 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
 
-// A tree is a radix tree over the prompts that streams hold or are computing: what two of them begin with
-// stands in it once. Finding the longest beginning of a prompt that is at hand takes as long as that is.
+// A tree is the index of the prefix cache: a radix tree over the prompts that streams hold or are computing, in which
+// a shared prefix stands once. A longest-prefix match takes as long as the prefix is.
 type tree struct{ root node }
 
 // A node is a run of tokens that all prompts below it have in common.
@@ -22,17 +22,6 @@ type match struct {
 	from *stream // that holds the longest useful prefix; nil if none does
 	n    int     // tokens of it
 	soon bool    // a longer one is being computed: better to wait
-}
-
-// common returns how many tokens a and b start with alike.
-func common(a, b []llama.Token) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
 }
 
 // add puts in the prompt of a stream.
@@ -82,7 +71,7 @@ func (t *tree) remove(s *stream) {
 	}
 }
 
-// find looks for the longest beginning of prompt that can be taken from a stream, and tells whether one that
+// find looks for the longest prefix of a prompt that can be taken from a stream, and tells whether one that
 // is longer is being computed.
 func (t *tree) find(prompt []llama.Token, tiles tiling) match {
 	var m match
@@ -109,4 +98,25 @@ func (t *tree) find(prompt []llama.Token, tiles tiling) match {
 	}
 	m.soon = promised > m.n
 	return m
+}
+
+// tail is how much of an idle stream's prompt may be given up for a job that takes the rest of it, rather
+// than copy the rest to another stream.
+const tail = 128
+
+// place chooses the idle stream to put a job on: that which holds what the job is to take and hardly more,
+// so that nothing is copied and little lost, else the one that was useful longest ago. It returns nil if all
+// are busy.
+func (m match) place(streams []*stream) *stream {
+	var oldest *stream
+	for _, s := range streams {
+		switch {
+		case s.job != nil:
+		case s == m.from && s.have-m.n <= tail:
+			return s
+		case oldest == nil || s.used < oldest.used:
+			oldest = s
+		}
+	}
+	return oldest
 }

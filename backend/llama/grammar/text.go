@@ -1,4 +1,4 @@
-package llama
+package grammar
 
 import (
 	"errors"
@@ -10,15 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// shortEscape returns what stands behind the backslash in the short escape of a byte that a JSON string
-// cannot hold as it is, or 0 if there is none.
-func shortEscape(b byte) byte {
-	if i := strings.IndexByte("\"\\\b\f\n\r\t", b); i >= 0 {
-		return "\"\\bfnrt"[i]
-	}
-	return 0
-}
-
 // A runeRange is the characters from lo to hi.
 type runeRange struct{ lo, hi rune }
 
@@ -29,15 +20,13 @@ const maxPattern = 4096
 func everyRune() []runeRange { return []runeRange{{0, 0xd7ff}, {0xe000, unicode.MaxRune}} }
 
 // anyChar is the rule of one character of a string, spelt in any way that JSON knows.
-func (c *compiler) anyChar() int32 {
-	return c.named("char", func(from int32) int32 {
-		end := c.state()
-		c.rawChars(from, end, everyRune())
-		escape := c.step(from, '\\', '\\')
-		for _, b := range []byte(`"\/bfnrt`) {
-			c.edge(escape, b, b, end)
-		}
-		c.escapedUnit(c.step(escape, 'u', 'u'), end)
+func (b *builder) anyChar() int32 {
+	return b.named("char", func(from int32) int32 {
+		end := b.state()
+		b.rawChars(from, end, everyRune())
+		escape := b.step(from, '\\', '\\')
+		b.among(escape, `"\/bfnrt`, end)
+		b.escapedUnit(b.step(escape, 'u', 'u'), end)
 		return end
 	})
 }
@@ -45,50 +34,36 @@ func (c *compiler) anyChar() int32 {
 const hexDigits = "0123456789abcdefABCDEF"
 
 // escapedUnit leads through the digits after \u: a character's, or those of a surrogate pair.
-func (c *compiler) escapedUnit(from, end int32) {
-	one, two, three := c.state(), c.state(), c.state() // digits to go
-	c.among(one, hexDigits, end)
-	c.among(two, hexDigits, one)
-	c.among(three, hexDigits, two)
-	c.among(from, "0123456789abcefABCEF", three)
-	d := c.digit(from, "dD")
-	c.among(d, "01234567", two)
-	high := c.digit(c.digit(c.digit(d, "89abAB"), hexDigits), hexDigits)
-	low := c.digit(c.text(high, `\u`), "dD")
-	c.among(low, "cdefCDEF", two)
-}
-
-// among leads from a state to another by any of some bytes.
-func (c *compiler) among(from int32, bytes string, to int32) {
-	for i := range len(bytes) {
-		c.edge(from, bytes[i], bytes[i], to)
-	}
-}
-
-// digit leads to a new state by any of some bytes.
-func (c *compiler) digit(from int32, bytes string) int32 {
-	to := c.state()
-	c.among(from, bytes, to)
-	return to
+func (b *builder) escapedUnit(from, end int32) {
+	one, two, three := b.state(), b.state(), b.state() // digits to go
+	b.among(one, hexDigits, end)
+	b.among(two, hexDigits, one)
+	b.among(three, hexDigits, two)
+	b.among(from, "0123456789abcefABCEF", three)
+	d := b.oneOf(from, "dD")
+	b.among(d, "01234567", two)
+	high := b.oneOf(b.oneOf(b.oneOf(d, "89abAB"), hexDigits), hexDigits)
+	low := b.oneOf(b.text(high, `\u`), "dD")
+	b.among(low, "cdefCDEF", two)
 }
 
 // rawChars leads through any of the characters that may stand in a JSON string as they are.
-func (c *compiler) rawChars(from, to int32, of []runeRange) {
+func (b *builder) rawChars(from, to int32, of []runeRange) {
 	for _, plain := range []runeRange{{' ', '!'}, {'#', '['}, {']', 0xd7ff}, {0xe000, unicode.MaxRune}} {
 		for _, r := range of {
 			if lo, hi := max(r.lo, plain.lo), min(r.hi, plain.hi); lo <= hi {
-				c.encoded(from, to, lo, hi)
+				b.encoded(from, to, lo, hi)
 			}
 		}
 	}
 }
 
 // encoded leads through the UTF-8 of the characters from lo to hi.
-func (c *compiler) encoded(from, to int32, lo, hi rune) {
+func (b *builder) encoded(from, to int32, lo, hi rune) {
 	for _, last := range []rune{0x7f, 0x7ff, 0xffff} { // of those that take so many bytes
 		if lo <= last && last < hi {
-			c.encoded(from, to, lo, last)
-			c.encoded(from, to, last+1, hi)
+			b.encoded(from, to, lo, last)
+			b.encoded(from, to, last+1, hi)
 			return
 		}
 	}
@@ -99,45 +74,45 @@ func (c *compiler) encoded(from, to int32, lo, hi rune) {
 			break
 		}
 		if lo&tail != 0 {
-			c.encoded(from, to, lo, lo|tail)
-			c.encoded(from, to, lo|tail+1, hi)
+			b.encoded(from, to, lo, lo|tail)
+			b.encoded(from, to, lo|tail+1, hi)
 			return
 		}
 		if hi&tail != tail {
-			c.encoded(from, to, lo, hi&^tail-1)
-			c.encoded(from, to, hi&^tail, hi)
+			b.encoded(from, to, lo, hi&^tail-1)
+			b.encoded(from, to, hi&^tail, hi)
 			return
 		}
 	}
-	var a, b [utf8.UTFMax]byte
-	n := utf8.EncodeRune(a[:], lo)
-	utf8.EncodeRune(b[:], hi)
+	var first, last [utf8.UTFMax]byte
+	n := utf8.EncodeRune(first[:], lo)
+	utf8.EncodeRune(last[:], hi)
 	for i := range n - 1 {
-		from = c.step(from, a[i], b[i])
+		from = b.step(from, first[i], last[i])
 	}
-	c.edge(from, a[n-1], b[n-1], to)
+	b.edge(from, first[n-1], last[n-1], to)
 }
 
 // oneOfChars is the rule of one character of some. It is spelt as it is if JSON permits, else by an escape.
-func (c *compiler) oneOfChars(of []runeRange) int32 {
+func (b *builder) oneOfChars(of []runeRange) int32 {
 	if slices.Equal(of, everyRune()) {
-		return c.anyChar()
+		return b.anyChar()
 	}
 	var name strings.Builder
 	name.WriteString("chars ")
 	for _, r := range of {
 		name.WriteString(string(r.lo) + string(r.hi))
 	}
-	return c.named(name.String(), func(from int32) int32 {
-		end := c.state()
-		c.rawChars(from, end, of)
-		for b := byte(0); b <= '\\'; b++ {
-			switch short := shortEscape(b); {
-			case !contains(of, rune(b)):
+	return b.named(name.String(), func(from int32) int32 {
+		end := b.state()
+		b.rawChars(from, end, of)
+		for char := byte(0); char <= '\\'; char++ {
+			switch short := shortEscape(char); {
+			case !contains(of, rune(char)):
 			case short != 0:
-				c.join(c.text(from, `\`+string(short)), end)
-			case b < ' ':
-				c.among(c.text(from, fmt.Sprintf(`\u00%x`, b>>4)), fmt.Sprintf("%x", b&15), end)
+				b.join(b.text(from, `\`+string(short)), end)
+			case char < ' ':
+				b.among(b.text(from, fmt.Sprintf(`\u00%x`, char>>4)), fmt.Sprintf("%x", char&15), end)
 			}
 		}
 		return end
@@ -149,20 +124,20 @@ func contains(of []runeRange, r rune) bool {
 }
 
 // anyString leads through a string of any characters, least to most of them; most is -1 for no limit.
-func (c *compiler) anyString(from int32, least, most int) int32 {
-	char := c.anyChar()
-	at := c.step(from, '"', '"')
-	end := c.state()
+func (b *builder) anyString(from int32, least, most int) int32 {
+	char := b.anyChar()
+	at := b.step(from, '"', '"')
+	end := b.state()
 	for range least {
-		at = c.call(at, char)
+		at = b.call(at, char)
 	}
 	if most < 0 {
-		c.callTo(at, char, at)
+		b.callTo(at, char, at)
 	}
-	c.edge(at, '"', '"', end)
+	b.edge(at, '"', '"', end)
 	for range most - least {
-		at = c.call(at, char)
-		c.edge(at, '"', '"', end)
+		at = b.call(at, char)
+		b.edge(at, '"', '"', end)
 	}
 	return end
 }
@@ -185,8 +160,7 @@ const (
 
 // A patterned is a string in which a pattern must be found, on its way into the network.
 type patterned struct {
-	*compiler
-	at          string
+	*builder
 	prog        *syntax.Prog
 	least, most int
 	places      map[patternPlace]int32
@@ -195,16 +169,15 @@ type patterned struct {
 
 // pattern leads through a string in which a regular expression is found. As JSON Schema has it, the match
 // may lie anywhere in the string unless ^ and $ hold it.
-func (c *compiler) pattern(from int32, at, expr string, least, most int) int32 {
+func (b *builder) pattern(from int32, expr string, least, most int) (end int32, err error) {
 	prog, err := compilePattern(expr)
 	if err != nil {
-		c.fail(at, "the pattern cannot be used: %v", err)
-		return from
+		return from, err
 	}
-	p := &patterned{compiler: c, at: at, prog: prog, least: least, most: most, end: c.state(),
+	p := &patterned{builder: b, prog: prog, least: least, most: most, end: b.state(),
 		places: map[patternPlace]int32{}}
-	c.join(c.step(from, '"', '"'), p.place(patternPlace{}))
-	return p.end
+	b.join(b.step(from, '"', '"'), p.place(patternPlace{}))
+	return p.end, nil
 }
 
 // compilePattern reads the regular expressions of Go's regexp package, but for word boundaries and for ^

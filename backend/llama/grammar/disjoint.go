@@ -1,32 +1,36 @@
-package llama
+package grammar
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // maxCompared bounds the pairs of schemas and values that are looked at to tell whether schemas exclude each
 // other.
 const maxCompared = 100_000
 
-// checkApart refuses the alternatives of a oneOf if a value may satisfy two of them.
-func (c *compiler) checkApart(at string, schemas []document) {
-	a := &apart{c}
-	for i := range schemas {
-		for j := range i {
-			if a.schemas(schemas[j], schemas[i], 0) {
-				continue
-			}
-			if c.compared > maxCompared {
-				c.fail(at, "there are too many alternatives to tell whether they exclude each other: use anyOf")
-			} else {
-				c.fail(at, "a value may satisfy both %d and %d: give them different types, or a required property "+
-					"with different values, or use anyOf", j, i)
-			}
-			return
-		}
-	}
+// apart tells whether no value satisfies two schemas of one document. In doubt, it says that one may.
+type apart struct {
+	root     document
+	compared int
 }
 
-// apart tells whether no value satisfies two schemas. In doubt, it says that one may.
-type apart struct{ *compiler }
+// check says what is wrong with the alternatives of a oneOf, "" if no value may satisfy two of them.
+func (a *apart) check(schemas []document) string {
+	for i := range schemas {
+		for j := range i {
+			switch {
+			case a.schemas(schemas[j], schemas[i], 0):
+			case a.compared > maxCompared:
+				return "there are too many alternatives to tell whether they exclude each other: use anyOf"
+			default:
+				return fmt.Sprintf("a value may satisfy both %d and %d: give them different types, or a required property "+
+					"with different values, or use anyOf", j, i)
+			}
+		}
+	}
+	return ""
+}
 
 func (a *apart) schemas(x, y document, depth int) bool {
 	a.compared++
@@ -69,7 +73,7 @@ func (a *apart) alternatives(s document) []document {
 		}
 	}
 	if ref, ok := s.get("$ref"); ok {
-		if _, target, ok := a.resolve(ref); ok {
+		if _, target, ok := a.root.resolve(ref); ok {
 			return []document{target}
 		}
 	}
@@ -159,8 +163,8 @@ func mayBeEqual(v, w document) bool {
 	case v.kind == '"':
 		return v.text == w.text
 	case v.kind == '0':
-		x, ok1 := parseLimit(v.text)
-		y, ok2 := parseLimit(w.text)
+		x, ok1 := parseNumber(v.text)
+		y, ok2 := parseNumber(w.text)
 		return !ok1 || !ok2 || x.Cmp(y) == 0
 	}
 	return true

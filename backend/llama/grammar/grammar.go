@@ -1,4 +1,4 @@
-package llama
+package grammar
 
 import (
 	"encoding/binary"
@@ -6,11 +6,10 @@ import (
 )
 
 // What a grammar may cost. A schema that needs more states or depth is refused; the other bounds only
-// limit what is remembered, but for maxPositions: where a text can be read in more ways than that at once,
-// the last of them are given up. So the text stays in the language, and can still be brought to its end.
+// limit what is memoized, but for maxPositions: where a text has more parses than that at once, the last of them are
+// given up. So the text stays in the language, and can still be brought to its end.
 const (
-	maxStates    = 100_000
-	maxDepth     = 128 // calls within each other
+	maxDepth     = 128 // of the stack of calls
 	maxPositions = 2048
 	maxConfigs   = 2048
 	maxFrames    = 100_000
@@ -18,92 +17,12 @@ const (
 	maxForced    = 512 // bytes at once
 )
 
-// A state of an automaton that may call others.
-type state struct {
-	bytes []byteEdge
-	free  []int32 // states that are reached without a byte
-	calls []callEdge
-	final bool // the rule may end here
-}
-
-// A byteEdge leads on when the next byte lies in a range.
-type byteEdge struct {
-	lo, hi byte
-	to     int32
-}
-
-// A callEdge leads through a whole rule to a state.
-type callEdge struct {
-	rule, then int32
-	last       bool // nothing comes after it in the rule that calls
-}
-
-// A network is a grammar under construction: rules, each an automaton that has a start and final states.
-type network struct {
-	states []state
-	starts []int32 // by rule
-	full   bool    // more states were asked for than there may be
-}
-
-// state adds a state.
-func (n *network) state() int32 {
-	if len(n.states) == maxStates {
-		n.full = true
-		return 0
-	}
-	n.states = append(n.states, state{})
-	return int32(len(n.states) - 1)
-}
-
-// rule adds a rule and returns its number and its start.
-func (n *network) rule() (rule, start int32) {
-	start = n.state()
-	n.starts = append(n.starts, start)
-	return int32(len(n.starts) - 1), start
-}
-
-func (n *network) final(s int32) { n.states[s].final = true }
-
-// join leads from a state to another without a byte.
-func (n *network) join(from, to int32) { n.states[from].free = append(n.states[from].free, to) }
-
-// edge leads from a state to another by any byte of a range.
-func (n *network) edge(from int32, lo, hi byte, to int32) {
-	n.states[from].bytes = append(n.states[from].bytes, byteEdge{lo, hi, to})
-}
-
-// step leads from a state to a new one by any byte of a range.
-func (n *network) step(from int32, lo, hi byte) int32 {
-	to := n.state()
-	n.edge(from, lo, hi, to)
-	return to
-}
-
-// call leads from a state to a new one through a rule.
-func (n *network) call(from, rule int32) int32 {
-	to := n.state()
-	n.callTo(from, rule, to)
-	return to
-}
-
-func (n *network) callTo(from, rule, to int32) {
-	n.states[from].calls = append(n.states[from].calls, callEdge{rule: rule, then: to})
-}
-
-// text leads from a state to a new one through a text.
-func (n *network) text(from int32, text string) int32 {
-	for i := range len(text) {
-		from = n.step(from, text[i], text[i])
-	}
-	return from
-}
-
-// A grammar is a language of byte strings. A text is followed through it byte by byte, as a set of
-// positions, one for each way to read the text. No position is ever taken that cannot be brought to an end
-// within maxDepth, so that every text that was accepted so far is the start of one in the language.
+// A grammar is a language of byte strings, as a pushdown automaton that is made deterministic lazily. A text is
+// followed through it byte by byte, as a set of positions, one for each parse. No position is ever taken that cannot
+// be brought to an end within maxDepth, so that every text that was accepted so far is a prefix of one in the language.
 //
-// What follows what is worked out once and remembered: mostly, a step is looking into a table. A grammar is
-// safe for concurrent use through its lock, which callers hold.
+// Transitions are worked out once and memoized: mostly, a step is a table lookup. A grammar is safe for concurrent use
+// through its lock, which callers hold.
 type grammar struct {
 	states []state
 	starts []int32
@@ -122,7 +41,7 @@ type grammar struct {
 	seen   map[position]bool
 }
 
-// A frame is where to go on when a rule has ended. Equal stacks are one frame.
+// A frame is the top of a stack: where to go on when a rule has ended. Equal stacks are one frame.
 type frame struct {
 	parent *frame // nil at the bottom, where there is no going on
 	then   int32
@@ -131,13 +50,13 @@ type frame struct {
 	above  map[int32]*frame
 }
 
-// A position is one way to read a text: the state it leads to, inside which calls.
+// A position is one parse of a text so far: the state it leads to, with its stack of calls.
 type position struct {
 	state int32
 	in    *frame
 }
 
-// A config is all the positions that a text leads to.
+// A config is all the positions that a text leads to: a state of the deterministic automaton.
 type config struct {
 	at      []position // those with a byte to follow
 	done    bool       // the text may end here
@@ -145,10 +64,10 @@ type config struct {
 	allowed []uint64   // see constraint; nil is not yet known
 }
 
-// newGrammar returns the language of a network's first rule. It returns nil and what is wrong if that is
+// newGrammar returns the language of an automaton's first rule. It returns nil and what is wrong if that is
 // empty or nested too deep.
-func newGrammar(n *network) (*grammar, string) {
-	g := &grammar{states: n.states, starts: n.starts, dead: &config{}, seen: map[position]bool{}}
+func newGrammar(b *builder) (*grammar, string) {
+	g := &grammar{states: b.states, starts: b.starts, dead: &config{}, seen: map[position]bool{}}
 	g.markLast()
 	g.findNeeds()
 	switch need := int(g.needs[g.starts[0]]); {
@@ -163,7 +82,7 @@ func newGrammar(n *network) (*grammar, string) {
 	return g, ""
 }
 
-// markLast finds the calls after which a rule has nothing left to do. They take no frame.
+// markLast finds the tail calls, after which a rule has nothing left to do. They take no frame.
 func (g *grammar) markLast() {
 	for i := range g.states {
 		for j := range g.states[i].calls {

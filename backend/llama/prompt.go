@@ -1,0 +1,42 @@
+package llama
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
+
+	"github.com/assay-eval/assay/backend"
+)
+
+// prompt renders messages and cuts them into tokens, at least one.
+func (e *Engine) prompt(messages []backend.Message) ([]llama.Token, tiling, error) {
+	parts, err := e.model.chat.render(messages)
+	if err != nil {
+		return nil, tiling{}, err
+	}
+	vocab := e.model.vocab
+	if vocab.atLeast(parts) > e.info.Context {
+		return nil, tiling{}, &backend.TooLongError{Limit: e.info.Context}
+	}
+	prompt := vocab.prompt(parts)
+	if len(prompt) == 0 {
+		return nil, tiling{}, fmt.Errorf("%w: the prompt has no tokens", backend.ErrInvalid)
+	}
+	before, until := lastParagraph(parts)
+	last := common(prompt, vocab.prompt(before))
+	border := common(prompt, vocab.prompt(until))
+	// Behind the last tile there must be room to round a piece up.
+	return prompt, newTiling(last, min(border, len(prompt)-1, e.info.Context-block)), nil
+}
+
+// lastParagraph returns what stands in a prompt before its last message, and until the last paragraph of that.
+func lastParagraph(parts []part) (before, until []part) {
+	for i := len(parts) - 1; i >= 0; i-- {
+		if p := parts[i]; !p.template {
+			at := max(0, strings.LastIndex(p.text, "\n\n"))
+			return parts[:i], append(parts[:i:i], part{text: p.text[:at]})
+		}
+	}
+	return nil, nil
+}
