@@ -57,7 +57,7 @@ func encoderMetrics() []Metric {
 	for i := range list {
 		list[i].Source = "cross-encoders (Nogueira and Cho 2019, arXiv 1901.04085) as judges (ARES, Saad-Falcon et al. 2024, arXiv 2311.09476)"
 		list[i].Max = 1
-		list[i].Asks = Asks{backend.Encoder: backend.CanRerank}
+		list[i].Asks = Asks{backend.Encoder: backend.CanClassify}
 	}
 	return list
 }
@@ -71,17 +71,18 @@ func Judges(labels []string) bool {
 // encoderOutput returns which of a model's numbers has a label. The one number of a model without labels, a
 // reranker, is the relevance of a text to a query.
 func encoderOutput(info backend.Info, label string) (int, error) {
-	if info.Labels == "" && label == "context_relevance" {
+	if len(info.Labels) == 0 && label == "context_relevance" {
 		return 0, nil
 	}
-	if i := slices.Index(strings.Split(info.Labels, ","), label); i >= 0 {
+	if i := slices.Index(info.Labels, label); i >= 0 {
 		return i, nil
 	}
-	if info.Labels == "" {
+	if len(info.Labels) == 0 {
 		return 0, fmt.Errorf("%s on %s does not say what its number means, so it is taken for relevance: "+
 			"name an encoder with an output %s", info.Model, info.Engine, label)
 	}
-	return 0, fmt.Errorf("%s on %s has the outputs %s and no %s: name another encoder", info.Model, info.Engine, info.Labels, label)
+	return 0, fmt.Errorf("%s on %s has the outputs %s and no %s: name another encoder",
+		info.Model, info.Engine, strings.Join(info.Labels, ","), label)
 }
 
 func scoreContextEncoder(ctx context.Context, m Models, s *Sample) (Score, error) {
@@ -266,17 +267,14 @@ func encode(ctx context.Context, m Models, label string, pairs []backend.Pair) (
 	if err != nil {
 		return nil, err
 	}
-	answer, err := m.Role(backend.Encoder).Rerank(ctx, pairs)
+	answer, err := backend.Classify(ctx, m.Role(backend.Encoder), pairs)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}
-	if len(answer) != len(pairs) {
-		return nil, fmt.Errorf("encoder: %d answers for %d pairs", len(answer), len(pairs))
-	}
 	chances := make([]float64, len(pairs))
 	for i, numbers := range answer {
-		m.calls.add(backend.RerankKey(info, pairs[i]), 0, 0)
-		if want := strings.Count(info.Labels, ",") + 1; len(numbers) != want {
+		m.calls.add(backend.EncodeKey(info, backend.HeadOutputs, pairs[i]), 0, 0)
+		if want := max(1, len(info.Labels)); len(numbers) != want {
 			return nil, fmt.Errorf("encoder: %d numbers where its labels make it %d", len(numbers), want)
 		}
 		x := float64(numbers[output])

@@ -155,10 +155,10 @@ func TestTrainedJudgeOfEncoder(t *testing.T) {
 	j.Features[0].Metric, j.Features[1].Metric = "answer_relevance/encoder", "answer_correctness/encoder"
 	j.Features[0].Optional = false
 	m, err := j.AsMetric()
-	if err != nil || m.Asks[backend.Encoder] != backend.CanRerank {
+	if err != nil || m.Asks[backend.Encoder] != backend.CanClassify {
 		t.Fatal(m.Asks, err)
 	}
-	info := backend.Info{Engine: "e", Model: "small", Digest: "sha256:1", Ops: backend.CanRerank, Labels: encoderLabels}
+	info := backend.Info{Engine: "e", Model: "small", Digest: "sha256:1", Ops: backend.CanClassify, Labels: encoderLabels}
 	fields := Question | Answer | References
 	with := func(info backend.Info) Models {
 		return Models{Roles: Roles{backend.Encoder: &backendtest.Fake{About: info}}}
@@ -167,7 +167,7 @@ func TestTrainedJudgeOfEncoder(t *testing.T) {
 		t.Error(err)
 	}
 	less := info
-	less.Labels = "answer_relevance"
+	less.Labels = []string{"answer_relevance"}
 	for _, have := range []Models{{}, with(less)} {
 		if err := Check([]Metric{m}, have, fields); err == nil {
 			t.Errorf("%+v is enough", have)

@@ -258,7 +258,7 @@ func answerReward() Metric {
 		Min:     0,
 		Max:     1,
 		Needs:   Question | Answer,
-		Asks:    Asks{backend.Judge: backend.CanRerank},
+		Asks:    Asks{backend.Judge: backend.CanClassify},
 		Score: func(ctx context.Context, m Models, s *Sample) (Score, error) {
 			reward, err := headOf(ctx, m, backend.Pair{Query: s.Question, Text: s.Answer})
 			if err != nil {
@@ -273,12 +273,12 @@ func answerReward() Metric {
 
 // headOf returns the one number that the judge's classification head gives a pair.
 func headOf(ctx context.Context, m Models, p backend.Pair) (float64, error) {
-	lists, err := m.Role(backend.Judge).Rerank(ctx, []backend.Pair{p})
+	lists, err := backend.Classify(ctx, m.Role(backend.Judge), []backend.Pair{p})
 	if err != nil {
 		return 0, fmt.Errorf("reward: %w", err)
 	}
-	m.calls.add(backend.RerankKey(m.Role(backend.Judge).Info(), p), 0, 0)
-	if len(lists) != 1 || len(lists[0]) != 1 {
+	m.calls.add(backend.EncodeKey(m.Role(backend.Judge).Info(), backend.HeadOutputs, p), 0, 0)
+	if len(lists[0]) != 1 {
 		return 0, fmt.Errorf("reward: the model's head gave %v, want one number: a classifier is no reward model", lists)
 	}
 	x := float64(lists[0][0])

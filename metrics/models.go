@@ -98,16 +98,13 @@ func (c *calls) fill(r *Result) {
 // embedAll returns one vector per text and notes their keys. The vectors are finite and not zero, and all
 // of one length.
 func embedAll(ctx context.Context, m Models, texts []string) ([][]float32, error) {
-	vectors, err := m.Role(backend.Embedder).Embed(ctx, texts)
+	vectors, err := backend.Embed(ctx, m.Role(backend.Embedder), texts)
 	if err != nil {
 		return nil, fmt.Errorf("embedding: %w", err)
 	}
-	if len(vectors) != len(texts) {
-		return nil, fmt.Errorf("embedding: %d vectors for %d texts", len(vectors), len(texts))
-	}
 	info := m.Role(backend.Embedder).Info()
 	for i, v := range vectors {
-		m.calls.add(backend.EmbedKey(info, texts[i]), 0, 0)
+		m.calls.add(backend.EncodeKey(info, backend.Embedding, backend.Pair{Text: texts[i]}), 0, 0)
 		if n := length(v); len(v) != len(vectors[0]) || !(n > 0) || math.IsInf(n, 0) {
 			return nil, fmt.Errorf("embedding: the vector of %q is not usable: %d numbers, length %v", bounded(texts[i]), len(v), n)
 		}

@@ -50,7 +50,7 @@ func ParseMode(s string) (Mode, error) {
 // A Drift is an answer that Verify found to differ from the stored one.
 type Drift struct {
 	Key    backend.Key
-	Op     string // "generate", "embed", "embed_tokens", "score" or "rerank"
+	Op     string // see Entry
 	Stored string // the stored answer, as JSON
 	Fresh  string // the answer now
 }
@@ -93,7 +93,7 @@ func Wrap(engine backend.Backend, store *Store, mode Mode, drift func(Drift)) *B
 func (b *Backend) Info() backend.Info { return b.info }
 
 // Calls returns how many answers came from the store, or from an equal request in flight, and how many the
-// engine computed. A text embedded counts as one, and so does a pair.
+// engine computed. Of an Encode each input counts as one.
 func (b *Backend) Calls() (cached, computed int64) {
 	return b.cached.Load(), b.computed.Load()
 }
@@ -132,7 +132,7 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 		}
 		g, err := b.generate(ctx, &own)
 		if err == nil && checkGeneration(g) == nil {
-			b.keep(key, opGenerate, newGenerateRecord(&own), g)
+			b.keepJSON(key, opGenerate, newGenerateRecord(&own), g)
 		}
 		return g, err
 	})
@@ -163,7 +163,7 @@ func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backen
 		}
 		s, err := b.score(ctx, &own)
 		if err == nil && checkScores(s) == nil {
-			b.keep(key, opScore, scoreRecord{own}, s)
+			b.keepJSON(key, opScore, scoreRecord{own}, s)
 		}
 		return s, err
 	})
@@ -231,10 +231,16 @@ func (b *Backend) again(key backend.Key) (payload []byte, ok bool) {
 	return f.payload, true
 }
 
+// keepJSON is keep of an answer that is stored as JSON.
+func (b *Backend) keepJSON(key backend.Key, op string, request, answer any) {
+	if payload, err := marshal(answer); err == nil {
+		b.keep(key, op, request, payload)
+	}
+}
+
 // keep stores an answer, or compares it with the stored one.
-func (b *Backend) keep(key backend.Key, op string, request, answer any) {
-	payload, err := encodeAnswer(answer)
-	if err != nil || len(payload) > maxPayload {
+func (b *Backend) keep(key backend.Key, op string, request any, payload []byte) {
+	if len(payload) > maxPayload {
 		return // an answer that could not be read again is not stored
 	}
 	if b.mode == Verify {
@@ -257,17 +263,6 @@ func (b *Backend) keep(key backend.Key, op string, request, answer any) {
 		answer:  b.store.packer.pack(key, partAnswer, payload),
 		request: b.store.packer.pack(key, partRequest, record),
 	})
-}
-
-// encodeAnswer returns the payload of an answer.
-func encodeAnswer(answer any) ([]byte, error) {
-	switch answer := answer.(type) {
-	case []float32:
-		return vectorBytes(answer), nil
-	case backend.TokenVectors:
-		return tokensBytes(answer)
-	}
-	return marshal(answer)
 }
 
 // show is readable for messages.

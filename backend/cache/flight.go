@@ -13,7 +13,7 @@ type flight struct {
 	cancel  context.CancelFunc
 	waiting int           // guarded by Backend.mu
 	done    chan struct{} // closed when value and err are set
-	value   any           // *Generation, *Scores, or the answers to items by their keys
+	value   any           // *Generation, *Scores, or items
 	err     error
 }
 

@@ -15,17 +15,22 @@ import (
 
 // An Entry is a stored answer with the request that it answers, for people to read.
 type Entry struct {
-	Key      backend.Key     `json:"-"`
-	Op       string          `json:"op"` // "generate", "embed", "embed_tokens", "score" or "rerank"
-	Engine   string          `json:"engine"`
-	Model    string          `json:"model"`
-	Digest   string          `json:"digest"`
-	Context  int             `json:"context"`
-	Created  time.Time       `json:"created"`
-	LastUsed time.Time       `json:"last_used"` // to within a week
-	Size     int64           `json:"size"`      // bytes stored
-	Request  json.RawMessage `json:"request"`   // of an embedding: {"text"}; of a pair: {"query", "text"}
-	Answer   json.RawMessage `json:"answer"`    // of an embedding: {"dimensions", "vector"}, base64 of little-endian float32; of tokens: {"tokens", "dimensions", "vectors"}, likewise, one after the other; of a pair: [number, ...]
+	Key      backend.Key `json:"-"`
+	Op       string      `json:"op"` // "generate", "embed", "embed_tokens", "score" or "rerank"
+	Engine   string      `json:"engine"`
+	Model    string      `json:"model"`
+	Digest   string      `json:"digest"`
+	Context  int         `json:"context"`
+	Created  time.Time   `json:"created"`
+	LastUsed time.Time   `json:"last_used"` // to within a week
+	Size     int64       `json:"size"`      // bytes stored
+
+	// Request is of a text to encode {"text"}, of a pair {"query", "text"}.
+	Request json.RawMessage `json:"request"`
+
+	// Answer is of an embedding {"dimensions", "vector"}, base64 of little-endian float32; of tokens {"tokens",
+	// "dimensions", "vectors"}, likewise, one after the other; of a classification head [number, ...].
+	Answer json.RawMessage `json:"answer"`
 }
 
 const selectEntries = `SELECT key, op, engine, m.model, digest, context, created, used, answer, request
@@ -115,7 +120,7 @@ type Stats struct {
 	Bytes   int64   `json:"bytes"` // on disk
 	Groups  []Group `json:"groups"`
 
-	// Since Open, in this process. A text embedded counts as one.
+	// Since Open, in this process. Of an Encode each input counts as one.
 	Hits    int64 `json:"hits"`
 	Misses  int64 `json:"misses"`  // joined ones included
 	Joined  int64 `json:"joined"`  // misses answered by an equal request in flight

@@ -216,7 +216,7 @@ func (s *Store) insert(batch []*entry, done *Imported) error {
 			return err
 		}
 		defer insert.Close()
-		models := map[backend.Info]int64{}
+		models := map[backend.Identity]int64{}
 		now := time.Now().UnixMilli()
 		for _, e := range batch {
 			id, err := modelID(tx, models, e.info)

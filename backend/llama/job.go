@@ -30,7 +30,7 @@ type job struct {
 // newJob returns a job for tokens that begin with so many of prompt, and whose logits are wanted from the
 // last of those on.
 func newJob(ctx context.Context, tokens []llama.Token, prompt int, tiles tiling, t task) *job {
-	return &job{ctx: ctx, turn: backend.Turn(ctx), tokens: tokens, prompt: prompt, tiles: tiles,
+	return &job{ctx: ctx, turn: backend.Priority(ctx), tokens: tokens, prompt: prompt, tiles: tiles,
 		asked: len(tokens), from: prompt - 1, task: t}
 }
 

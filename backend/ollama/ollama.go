@@ -257,16 +257,6 @@ func (e *Engine) Parallel() (served int, hint string) {
 		"served one by one)", e.served, e.info.Context)
 }
 
-// EmbedTokens is not supported: Ollama gives one vector for a text.
-func (e *Engine) EmbedTokens(context.Context, []string) ([]backend.TokenVectors, error) {
-	return nil, backend.Unsupported(e.info, backend.CanEmbedTokens)
-}
-
-// Rerank is not supported: Ollama runs no classification heads.
-func (e *Engine) Rerank(context.Context, []backend.Pair) ([][]float32, error) {
-	return nil, backend.Unsupported(e.info, backend.CanRerank)
-}
-
 // Close ends the calls in flight, which makes the server stop working on them. The server keeps the
 // model loaded for a while.
 func (e *Engine) Close() error {

@@ -19,6 +19,7 @@ func TestImports(t *testing.T) {
 		"backend/sched":       {"backend", "tokenize", "models"},
 		"backend/cache":       {"backend", "tokenize", "models"},
 		"backend/gollama":     {"backend", "tokenize", "models"},
+		"backend/linger":      {"backend"},
 		"backend/llama":       {"backend", "tokenize", "models"},
 		"backend/ollama":      {"backend", "tokenize", "models"},
 		"metrics":             {"backend", "tokenize", "internal/stats"},

@@ -98,6 +98,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer plan.data.Close()
+	o.stack.grace = grace
 	st, err := openStack(ctx, s, &o.stack, metrics.AsksOf(plan.metrics))
 	if err != nil {
 		return err
@@ -336,7 +337,7 @@ func (o *runOptions) countTokens(ctx context.Context, s *std, p *plan, st *stack
 		return nil
 	}
 	s.note("counting tokens in the references of all %d samples", p.data.Summary().Rows)
-	p.frequencies, err = metrics.CountReferences(ctx, o.samples(ctx, p, 0), metrics.Models{Roles: st.roles}, metrics.Options{Grace: grace})
+	p.frequencies, err = metrics.CountReferences(ctx, o.samples(ctx, p, 0), metrics.Models{Roles: st.roles}, metrics.Options{})
 	return err
 }
 
@@ -400,7 +401,7 @@ func (o *runOptions) score(ctx context.Context, s *std, p *plan, st *stack, w *r
 	})
 	defer stop()
 
-	options := metrics.Options{Grace: grace, Ready: func(metrics.Result) { meter.result() }}
+	options := metrics.Options{Ready: func(metrics.Result) { meter.result() }}
 	models := metrics.Models{Roles: st.roles, Prompts: p.prompts, Seed: o.seed, Frequencies: p.frequencies}
 	return metrics.Run(ctx, o.samples(ctx, p, w.Kept()), p.metrics, models, options, w.Write)
 }
