@@ -13,7 +13,6 @@ package cache
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -112,100 +111,6 @@ func (b *Backend) begin(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Generate answers from the store, or from the engine.
-func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
-	if b.mode == Off {
-		return b.generate(ctx, req)
-	}
-	if err := b.begin(ctx); err != nil {
-		return nil, err
-	}
-	key := backend.GenerateKey(b.info, req)
-	if g, ok := lookup(b, key, decodeGeneration); ok {
-		return g, nil
-	}
-	own := *req // the caller may leave, and reuse its request, while the engine is still at work
-	own.Messages, own.Schema, own.Stop = slices.Clone(req.Messages), slices.Clone(req.Schema), slices.Clone(req.Stop)
-	g, err := join(ctx, b, key, func(ctx context.Context) (*backend.Generation, error) {
-		if g, ok := b.again(key); ok {
-			return decodeGeneration(g)
-		}
-		g, err := b.generate(ctx, &own)
-		if err == nil && checkGeneration(g) == nil {
-			b.keepJSON(key, opGenerate, newGenerateRecord(&own), g)
-		}
-		return g, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	shared := *g
-	return &shared, nil
-}
-
-// Score answers from the store, or from the engine.
-func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
-	if b.mode == Off {
-		return b.score(ctx, req)
-	}
-	if err := b.begin(ctx); err != nil {
-		return nil, err
-	}
-	key := backend.ScoreKey(b.info, req)
-	if s, ok := lookup(b, key, decodeScores); ok {
-		return s, nil
-	}
-	own := *req
-	own.Messages, own.Continuations = slices.Clone(req.Messages), slices.Clone(req.Continuations)
-	s, err := join(ctx, b, key, func(ctx context.Context) (*backend.Scores, error) {
-		if s, ok := b.again(key); ok {
-			return decodeScores(s)
-		}
-		s, err := b.score(ctx, &own)
-		if err == nil && checkScores(s) == nil {
-			b.keepJSON(key, opScore, scoreRecord{own}, s)
-		}
-		return s, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	shared := *s
-	shared.LogProbs = slices.Clone(s.LogProbs)
-	for i, list := range shared.LogProbs {
-		shared.LogProbs[i] = slices.Clone(list)
-	}
-	return &shared, nil
-}
-
-// generate asks the engine, and counts its answers.
-func (b *Backend) generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
-	g, err := b.engine.Generate(ctx, req)
-	if err == nil {
-		b.computed.Add(1)
-	}
-	return g, err
-}
-
-// score asks the engine, and counts its answers.
-func (b *Backend) score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
-	s, err := b.engine.Score(ctx, req)
-	if err == nil {
-		b.computed.Add(1)
-	}
-	return s, err
-}
-
-func decodeGeneration(payload []byte) (*backend.Generation, error) {
-	g := new(backend.Generation)
-	return g, json.Unmarshal(payload, g)
-}
-
-func decodeScores(payload []byte) (*backend.Scores, error) {
-	s := new(backend.Scores)
-	return s, json.Unmarshal(payload, s)
-}
-
 // lookup answers from the store, where the mode allows it, and counts the outcome.
 func lookup[T any](b *Backend, key backend.Key, decode func([]byte) (T, error)) (answer T, ok bool) {
 	if payload, found := b.again(key); found {
@@ -229,13 +134,6 @@ func (b *Backend) again(key backend.Key) (payload []byte, ok bool) {
 		return nil, false
 	}
 	return f.payload, true
-}
-
-// keepJSON is keep of an answer that is stored as JSON.
-func (b *Backend) keepJSON(key backend.Key, op string, request, answer any) {
-	if payload, err := marshal(answer); err == nil {
-		b.keep(key, op, request, payload)
-	}
 }
 
 // keep stores an answer, or compares it with the stored one.

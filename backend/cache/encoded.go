@@ -93,14 +93,6 @@ func single(read func([]byte) ([]float32, error)) func([]byte) (backend.Encoded,
 	}
 }
 
-func cloned(e backend.Encoded) backend.Encoded {
-	own := backend.Encoded{Tokens: slices.Clone(e.Tokens), Vectors: slices.Clone(e.Vectors)}
-	for i, vector := range own.Vectors {
-		own.Vectors[i] = slices.Clone(vector)
-	}
-	return own
-}
-
 // A vectorRecord is how an embedding is shown and exported.
 type vectorRecord struct {
 	Dimensions int    `json:"dimensions"`

@@ -199,23 +199,9 @@ func readable(op string, payload []byte) (json.RawMessage, error) {
 func payload(op string, answer []byte) ([]byte, error) {
 	switch op {
 	case opGenerate:
-		var g backend.Generation
-		if err := unmarshal(answer, &g); err != nil {
-			return nil, err
-		}
-		if err := checkGeneration(&g); err != nil {
-			return nil, err
-		}
-		return marshal(g)
+		return checked(answer, checkGeneration)
 	case opScore:
-		var s backend.Scores
-		if err := unmarshal(answer, &s); err != nil {
-			return nil, err
-		}
-		if err := checkScores(&s); err != nil {
-			return nil, err
-		}
-		return marshal(s)
+		return checked(answer, checkScores)
 	}
 	output, ok := outputOf(op)
 	if !ok {
@@ -230,6 +216,18 @@ func payload(op string, answer []byte) ([]byte, error) {
 		return nil, err
 	}
 	return form.encode(e)
+}
+
+// checked reads an answer that is stored as JSON, and writes it as we do.
+func checked[A any](answer []byte, check func(*A) error) ([]byte, error) {
+	var a A
+	if err := unmarshal(answer, &a); err != nil {
+		return nil, err
+	}
+	if err := check(&a); err != nil {
+		return nil, err
+	}
+	return marshal(a)
 }
 
 // checkGeneration reports what no engine may answer.
