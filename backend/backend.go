@@ -35,8 +35,8 @@ type Backend interface {
 	// Generate writes one reply. The prompt, with room for MaxTokens, must fit in Info().Context.
 	Generate(ctx context.Context, req *GenerateRequest) (*Generation, error)
 
-	// Encode returns one output of each input, in order: a vector for a text, a vector for each of its tokens, or what a
-	// classification head says about a pair. The answer to an input does not depend on those beside it, but one input
+	// Encode returns one output of each input, in order: a vector for a text, a vector for each of its tokens, or what
+	// a classification head says about a pair. The answer to an input does not depend on those beside it, but one input
 	// that is too long or invalid fails the whole request. No inputs are answered with no items.
 	Encode(ctx context.Context, req *EncodeRequest) (*Encoding, error)
 
@@ -50,7 +50,7 @@ type Backend interface {
 
 // Info describes a model as it is loaded.
 type Info struct {
-	Engine  string `json:"engine"`  // the engine, its version and whatever else its bits depend on: "llama.cpp v0.4.0 cpu-haswell"
+	Engine  string `json:"engine"`  // with its version and whatever its bits depend on: "llama.cpp v0.4.0 cpu-haswell"
 	Model   string `json:"model"`   // the name that the user knows it by
 	Digest  string `json:"digest"`  // of the weights: "sha256:" and 64 hex digits; never a tag
 	Context int    `json:"context"` // tokens that one call may use, prompt and reply together
@@ -123,16 +123,19 @@ type Sampling struct {
 }
 
 // A GenerateRequest asks for one reply. The engine renders the messages with the model's own chat
-// template; the caller never sees template syntax, and text in a message can never become a special
+// template; the caller never sees template syntax, and text in a message can never become a control
 // token.
 type GenerateRequest struct {
-	Messages  []Message       `json:"messages"`
-	Schema    json.RawMessage `json:"schema,omitempty"` // constrained decoding: a JSON Schema that a reply which was not cut satisfies; needs CanConstrain
-	MaxTokens int             `json:"max_tokens"`       // at most this many tokens of reply; must be positive
-	Stop      []string        `json:"stop,omitempty"`   // the reply ends before the first of these
-	Sampling  Sampling        `json:"sampling"`
-	Draw      int             `json:"draw,omitempty"` // numbers repetitions of one prompt: 0, 1, 2, ...
-	Once      bool            `json:"once,omitempty"` // the engine may end a reply that [Repeats] itself
+	Messages []Message `json:"messages"`
+
+	// Schema is a JSON Schema that a reply which was not cut satisfies, by constrained decoding. It needs CanConstrain.
+	Schema json.RawMessage `json:"schema,omitempty"`
+
+	MaxTokens int      `json:"max_tokens"`     // at most this many tokens of reply; must be positive
+	Stop      []string `json:"stop,omitempty"` // the reply ends before the first of these
+	Sampling  Sampling `json:"sampling"`
+	Draw      int      `json:"draw,omitempty"` // numbers repetitions of one prompt: 0, 1, 2, ...
+	Once      bool     `json:"once,omitempty"` // the engine may end a reply that [Repeats] itself
 }
 
 // DrawSeed mixes Seed and Draw into the seed that an engine's sampler starts from, so that the draws of

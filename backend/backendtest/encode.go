@@ -22,7 +22,7 @@ type encoding struct {
 	name   string // of its tests
 	output backend.Output
 	check  func(backend.Encoded) error           // what holds for every answer, beside its shape
-	exact  bool                                  // the bits of an answer are the same in any company, but for a loose engine
+	exact  bool                                  // an answer has the same bits in any batch, but for a loose engine
 	batch  int                                   // inputs to encode together
 	blank  bool                                  // a text of nothing must be answered
 	more   func(*suite, *testing.T, encoding)    // tests of this output alone
@@ -32,13 +32,14 @@ type encoding struct {
 
 func encodings() []encoding {
 	text := func(_, text string) backend.Pair { return backend.Pair{Text: text} }
+	pair := func(query, text string) backend.Pair { return backend.Pair{Query: query, Text: text} }
 	cosine := func(a, b []float32) bool { return len(a) == len(b) && dot(a, b) > sameVector }
 	return []encoding{
 		{name: "Embed", output: backend.Embedding, check: checkEmbedding, batch: 1000, near: cosine, pair: text},
 		{name: "EmbedTokens", output: backend.TokenEmbeddings, check: checkTokens, exact: true, batch: 100, blank: true,
 			more: (*suite).testTokens, near: cosine, pair: text},
 		{name: "Classify", output: backend.HeadOutputs, check: checkOutputs, exact: true, batch: 100,
-			more: (*suite).testPairs, near: nearOutputs, pair: func(query, text string) backend.Pair { return backend.Pair{Query: query, Text: text} }},
+			more: (*suite).testPairs, near: nearOutputs, pair: pair},
 	}
 }
 
@@ -197,7 +198,7 @@ func (s *suite) testBatches(t *testing.T, e encoding) {
 		own := distance(alone, batch[i])
 		nearest := slices.IndexFunc(batch, func(b backend.Encoded) bool { return distance(alone, b) < own })
 		if nearest >= 0 || !s.same(e, alone, batch[i]) {
-			t.Errorf("input %d, %q: its answer alone is at the distance %v from that in a batch (nearer is the one of %d)",
+			t.Errorf("input %d, %q: its answer alone is %v from its own in a batch (nearer is that of %d)",
 				i, inputs[i], own, nearest)
 		}
 		varied = varied || !reflect.DeepEqual(batch[i], batch[0])
@@ -218,7 +219,8 @@ func (s *suite) testEncodeTexts(t *testing.T, e encoding) {
 		odd = append(odd, e.pair("żółw 🙂", text))
 	}
 	s.encode(t, e, odd...)
-	for _, blank := range []backend.Pair{e.pair("", ""), e.pair(" ", " \n "), e.pair("a word", ""), e.pair("", "a word")} {
+	blanks := []backend.Pair{e.pair("", ""), e.pair(" ", " \n "), e.pair("a word", ""), e.pair("", "a word")}
+	for _, blank := range blanks {
 		_, err := s.tryEncode(t.Context(), e, e.input("a word"), blank)
 		if err != nil && !e.blank {
 			checkError(t, fmt.Sprintf("input %q", blank), err, backend.ErrInvalid) // some models cannot encode nothing

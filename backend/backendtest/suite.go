@@ -299,9 +299,9 @@ func (s *suite) testScore(t *testing.T) {
 		}
 		return sum / float64(len(list))
 	}
-	likelier := mean(got.LogProbs[0]) > mean(got.LogProbs[1])
-	if s.info.Ops.Has(backend.CanGenerate) && !likelier {
-		t.Errorf("%q has mean log-probability %v, %q has %v: want the first to be likelier",
+	preferred := mean(got.LogProbs[0]) > mean(got.LogProbs[1])
+	if s.info.Ops.Has(backend.CanGenerate) && !preferred {
+		t.Errorf("%q has mean log-probability %v, %q has %v: want the first to be more probable",
 			req.Continuations[0], mean(got.LogProbs[0]), req.Continuations[1], mean(got.LogProbs[1]))
 	}
 	if !near(got.LogProbs[0], got.LogProbs[2]) {
@@ -340,7 +340,8 @@ func (s *suite) testChoose(t *testing.T) {
 		}
 	}
 	if a, b := got.LogProbs[0][0], got.LogProbs[1][0]; s.info.Ops.Has(backend.CanGenerate) && a <= b {
-		t.Errorf("%q begins with log-probability %v, %q with %v: want the first to be likelier", liked, a, "xylophone", b)
+		t.Errorf("%q begins with log-probability %v, %q with %v: want the first to be more probable",
+			liked, a, "xylophone", b)
 	}
 	if !near(got.LogProbs[0][:1], got.LogProbs[2][:1]) {
 		t.Errorf("the same continuation twice in one request: %v and %v", got.LogProbs[0], got.LogProbs[2])

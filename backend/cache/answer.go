@@ -31,7 +31,8 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 		key:    func(req *backend.GenerateRequest) backend.Key { return backend.GenerateKey(b.info, req) },
 		own: func(req *backend.GenerateRequest) *backend.GenerateRequest {
 			own := *req
-			own.Messages, own.Schema, own.Stop = slices.Clone(req.Messages), slices.Clone(req.Schema), slices.Clone(req.Stop)
+			own.Messages, own.Schema = slices.Clone(req.Messages), slices.Clone(req.Schema)
+			own.Stop = slices.Clone(req.Stop)
 			return &own
 		},
 		record: func(req *backend.GenerateRequest) any { return newGenerateRecord(req) },
@@ -49,14 +50,18 @@ func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backen
 		engine: alone(b.engine.Score),
 		key:    func(req *backend.ScoreRequest) backend.Key { return backend.ScoreKey(b.info, req) },
 		own: func(req *backend.ScoreRequest) *backend.ScoreRequest {
-			return &backend.ScoreRequest{Messages: slices.Clone(req.Messages), Continuations: slices.Clone(req.Continuations)}
+			own := *req
+			own.Messages, own.Continuations = slices.Clone(req.Messages), slices.Clone(req.Continuations)
+			return &own
 		},
 		record: func(req *backend.ScoreRequest) any { return scoreRecord{*req} },
 		check:  checkScores,
 		encode: encodeJSON[*backend.Scores],
 		decode: decodeJSON[backend.Scores],
 		cloned: func(s *backend.Scores) *backend.Scores {
-			return &backend.Scores{LogProbs: clonedLists(s.LogProbs), PromptTokens: s.PromptTokens}
+			own := *s
+			own.LogProbs = clonedLists(s.LogProbs)
+			return &own
 		},
 	})
 }
@@ -165,7 +170,9 @@ func each[Q, A any](ctx context.Context, b *Backend, reqs []Q, o operation[Q, A]
 
 // fetch gets answers that the store does not have: those that are on their way from the flights that bring them, and
 // the others in one call. Keys lists the keys of reqs.
-func (o operation[Q, A]) fetch(ctx context.Context, b *Backend, keys []backend.Key, reqs map[backend.Key]Q) (map[backend.Key]A, error) {
+func (o operation[Q, A]) fetch(ctx context.Context, b *Backend, keys []backend.Key, reqs map[backend.Key]Q) (
+	map[backend.Key]A, error,
+) {
 	var own []backend.Key
 	var aboard []*flight                 // others' and then our own
 	bring := map[*flight][]backend.Key{} // what each of them brings us
@@ -215,7 +222,9 @@ func (o operation[Q, A]) fetch(ctx context.Context, b *Backend, keys []backend.K
 }
 
 // ask asks the engine, and stores its answers.
-func (o operation[Q, A]) ask(ctx context.Context, b *Backend, keys []backend.Key, reqs map[backend.Key]Q) (map[backend.Key]A, error) {
+func (o operation[Q, A]) ask(ctx context.Context, b *Backend, keys []backend.Key, reqs map[backend.Key]Q) (
+	map[backend.Key]A, error,
+) {
 	got := map[backend.Key]A{}
 	var rest []backend.Key
 	var batch []Q

@@ -226,7 +226,8 @@ func parseTokens(data []byte) (backend.Encoded, error) {
 func (r tokensRecord) encoded() (backend.Encoded, error) {
 	e := backend.Encoded{Tokens: r.Tokens}
 	if r.Dimensions < 0 || r.Dimensions > maxPayload || len(r.Vectors) != 4*r.Dimensions*len(r.Tokens) {
-		return backend.Encoded{}, fmt.Errorf("%d bytes are not %d vectors of %d dimensions", len(r.Vectors), len(r.Tokens), r.Dimensions)
+		return backend.Encoded{}, fmt.Errorf("%d bytes are not %d vectors of %d dimensions",
+			len(r.Vectors), len(r.Tokens), r.Dimensions)
 	}
 	for i := range r.Tokens {
 		size := 4 * r.Dimensions
@@ -246,7 +247,8 @@ func checkTokens(e backend.Encoded) error {
 	}
 	for i, vector := range e.Vectors {
 		if len(vector) != len(e.Vectors[0]) || !utf8.ValidString(e.Tokens[i]) {
-			return fmt.Errorf("token %d, %q, has %d dimensions, the first has %d", i, e.Tokens[i], len(vector), len(e.Vectors[0]))
+			return fmt.Errorf("token %d, %q, has %d dimensions, the first has %d",
+				i, e.Tokens[i], len(vector), len(e.Vectors[0]))
 		}
 		if err := checkVector(vector); err != nil {
 			return err

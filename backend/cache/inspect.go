@@ -74,7 +74,8 @@ func (s *Store) Entry(prefix string) (*Entry, error) {
 func keyRange(prefix string) (lo, hi []byte, err error) {
 	const digits = 2 * len(backend.Key{})
 	if prefix == "" || len(prefix) > digits {
-		return nil, nil, fmt.Errorf("%q is not the beginning of a key: it takes 1 to %d hexadecimal digits", prefix, digits)
+		return nil, nil, fmt.Errorf("%q is not the beginning of a key: it takes 1 to %d hexadecimal digits",
+			prefix, digits)
 	}
 	lo, err = hex.DecodeString(prefix + strings.Repeat("0", digits-len(prefix)))
 	if err != nil {
@@ -158,7 +159,8 @@ func (s *Store) Stats() (*Stats, error) {
 			st.Bytes += info.Size()
 		}
 	}
-	rows, err := s.db.Query(`SELECT op, engine, m.model, digest, context, count(*), sum(length(answer) + length(request))
+	rows, err := s.db.Query(`SELECT op, engine, m.model, digest, context, count(*),
+			sum(length(answer) + length(request))
 		FROM answers a JOIN models m ON a.model = m.id GROUP BY m.id, op ORDER BY m.model, op, m.id`)
 	if err != nil {
 		return nil, explain(s.path, err)

@@ -206,7 +206,8 @@ func (w *writer) writeAll(tx *sql.Tx) error {
 		}
 	}
 	for name, n := range map[string]int64{"hits": w.newHits, "misses": w.newMisses} {
-		if _, err := tx.Exec("INSERT INTO counters VALUES (?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n", name, n); err != nil {
+		const add = "INSERT INTO counters VALUES (?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
+		if _, err := tx.Exec(add, name, n); err != nil {
 			return err
 		}
 	}
@@ -227,12 +228,14 @@ func modelID(tx *sql.Tx, known map[backend.Identity]int64, info backend.Info) (i
 		return id, nil
 	}
 	args := []any{model.Engine, model.Name, model.Digest, model.Context}
-	_, err := tx.Exec("INSERT INTO models (engine, model, digest, context) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", args...)
+	_, err := tx.Exec(`INSERT INTO models (engine, model, digest, context) VALUES (?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`, args...)
 	if err != nil {
 		return 0, err
 	}
 	var id int64
-	err = tx.QueryRow("SELECT id FROM models WHERE engine = ? AND model = ? AND digest = ? AND context = ?", args...).Scan(&id)
+	err = tx.QueryRow(`SELECT id FROM models
+		WHERE engine = ? AND model = ? AND digest = ? AND context = ?`, args...).Scan(&id)
 	if err != nil {
 		return 0, err
 	}

@@ -43,7 +43,9 @@ func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backen
 func (b *Backend) Close() error { return b.inner.Close() }
 
 // with asks in a context that ends when grace has passed since ctx was cancelled.
-func with[Q, A any](ctx context.Context, grace time.Duration, req Q, ask func(context.Context, Q) (A, error)) (A, error) {
+func with[Q, A any](
+	ctx context.Context, grace time.Duration, req Q, ask func(context.Context, Q) (A, error),
+) (A, error) {
 	if err := ctx.Err(); err != nil {
 		var none A
 		return none, err

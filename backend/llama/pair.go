@@ -65,7 +65,8 @@ func pairParts(template string, p backend.Pair) []part {
 func finite(v []float32) ([]float32, error) {
 	for _, x := range v {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return nil, fmt.Errorf("the model's classification head gave %v: its file may be damaged (assay models verify)", x)
+			return nil, fmt.Errorf("the model's classification head gave %v: its file may be damaged "+
+				"(assay models verify)", x)
 		}
 	}
 	return slices.Clone(v), nil

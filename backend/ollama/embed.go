@@ -18,8 +18,8 @@ const (
 	batchBytes = 1 << 20
 )
 
-// Encode implements [backend.Backend] for embeddings: Ollama gives no vectors of tokens and runs no classification heads.
-// A single text that is too long fails the call: Ollama is told not to cut it.
+// Encode implements [backend.Backend] for embeddings: Ollama gives no vectors of tokens and runs no classification
+// heads. A single text that is too long fails the call: Ollama is told not to cut it.
 func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
 	if op := req.Output.Op(); !e.info.Ops.Has(op) {
 		return nil, backend.Unsupported(e.info, op)

@@ -158,7 +158,8 @@ func (e *Engine) adopt(m *Model, show *api.ShowResponse, o Options) error {
 	case m.Ops == 0:
 		return fmt.Errorf("model %s can neither generate nor embed text", m.Name)
 	case m.Context > 0 && o.Context > m.Context:
-		return fmt.Errorf("model %s takes at most %d tokens: a context of %d is too large", m.Name, m.Context, o.Context)
+		return fmt.Errorf("model %s takes at most %d tokens: a context of %d is too large",
+			m.Name, m.Context, o.Context)
 	case !digestForm.MatchString(m.Digest):
 		return fmt.Errorf("the Ollama server at %s gives model %s no digest but %.80q", e.server, m.Name, m.Digest)
 	}
@@ -198,7 +199,8 @@ func (e *Engine) remark(show *api.ShowResponse) {
 		e.log("Ollama ignores schemas for model %s: its replies are not constrained", e.name)
 	}
 	if e.marks == nil {
-		e.log("the control tokens of model %s are not known: texts that contain one are read as if it were meant", e.name)
+		e.log("the control tokens of model %s are not known: texts that contain one are read as if it were meant",
+			e.name)
 	}
 }
 

@@ -87,7 +87,8 @@ func (s *Scheduler) startEncode(first *call) {
 	req := &backend.EncodeRequest{Output: first.encode.Output, Inputs: slices.Clone(first.encode.Inputs)}
 	for i := 0; i < len(s.queue.waiting) && !first.alone; {
 		c := s.queue.waiting[i]
-		if c.answer == nil || c.alone || c.encode.Output != req.Output || len(req.Inputs)+len(c.encode.Inputs) > batchInputs {
+		if c.answer == nil || c.alone || c.encode.Output != req.Output ||
+			len(req.Inputs)+len(c.encode.Inputs) > batchInputs {
 			i++
 			continue
 		}

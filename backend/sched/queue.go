@@ -60,7 +60,9 @@ func (q *queue) add(c *call) {
 	for _, p := range q.recent {
 		c.shared = max(c.shared, sharedPrefix(c.prompt, p))
 	}
-	i, _ := slices.BinarySearchFunc(q.waiting, c.order, func(w *call, order int) int { return cmp.Compare(w.order, order) })
+	i, _ := slices.BinarySearchFunc(q.waiting, c.order, func(w *call, order int) int {
+		return cmp.Compare(w.order, order)
+	})
 	q.waiting = slices.Insert(q.waiting, i, c)
 }
 
