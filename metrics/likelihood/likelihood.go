@@ -221,7 +221,7 @@ func answerReward() metrics.Metric {
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
-		Asks:    metrics.Asks{backend.Judge: backend.CanRerank},
+		Asks:    metrics.Asks{backend.Judge: backend.CanClassify},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			reward, err := headOf(ctx, m, backend.Pair{Query: s.Question, Text: s.Answer})
 			if err != nil {
@@ -236,11 +236,11 @@ func answerReward() metrics.Metric {
 
 // headOf returns the one number that the judge's classification head gives a pair.
 func headOf(ctx context.Context, m metrics.Models, p backend.Pair) (float64, error) {
-	lists, err := m.Role(backend.Judge).Rerank(ctx, []backend.Pair{p})
+	lists, err := backend.Classify(ctx, m.Role(backend.Judge), []backend.Pair{p})
 	if err != nil {
 		return 0, fmt.Errorf("reward: %w", err)
 	}
-	m.Note(backend.RerankKey(m.Role(backend.Judge).Info(), p), 0, 0)
+	m.Note(backend.EncodeKey(m.Role(backend.Judge).Info(), backend.HeadOutputs, p), 0, 0)
 	if len(lists) != 1 || len(lists[0]) != 1 {
 		return 0, fmt.Errorf("reward: the model's head gave %v, want one number: a classifier is no reward model", lists)
 	}

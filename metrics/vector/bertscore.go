@@ -74,7 +74,7 @@ func tokenTexts(ctx context.Context, m metrics.Models, texts metrics.NumberedTex
 	return list, nil
 }
 
-func (t *tokenText) add(v backend.TokenVectors, place int) {
+func (t *tokenText) add(v backend.Encoded, place int) {
 	t.tokens = append(t.tokens, v.Tokens...)
 	t.vectors = append(t.vectors, v.Vectors...)
 	for range v.Tokens {
@@ -97,19 +97,16 @@ func joinedTokens(list []tokenText) tokenText {
 
 // embedTokensAll returns each text's tokens with their vectors, all of one size and scaled to length 1, and notes
 // the texts' keys.
-func embedTokensAll(ctx context.Context, m metrics.Models, texts []string) ([]backend.TokenVectors, error) {
-	all, err := m.Role(backend.Embedder).EmbedTokens(ctx, texts)
+func embedTokensAll(ctx context.Context, m metrics.Models, texts []string) ([]backend.Encoded, error) {
+	all, err := backend.EmbedTokens(ctx, m.Role(backend.Embedder), texts)
 	if err != nil {
 		return nil, fmt.Errorf("embedding tokens: %w", err)
 	}
-	if len(all) != len(texts) {
-		return nil, fmt.Errorf("embedding tokens: %d answers for %d texts", len(all), len(texts))
-	}
 	info := m.Role(backend.Embedder).Info()
 	size := 0
-	unit := make([]backend.TokenVectors, len(all))
+	unit := make([]backend.Encoded, len(all))
 	for i, a := range all {
-		m.Note(backend.EmbedTokensKey(info, texts[i]), 0, 0)
+		m.Note(backend.EncodeKey(info, backend.TokenEmbeddings, backend.Pair{Text: texts[i]}), 0, 0)
 		if len(a.Tokens) != len(a.Vectors) {
 			return nil, fmt.Errorf("embedding tokens: %d tokens and %d vectors for %q", len(a.Tokens), len(a.Vectors), metrics.Bounded(texts[i]))
 		}
