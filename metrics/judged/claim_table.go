@@ -219,6 +219,7 @@ func judgeText(ctx context.Context, m metrics.Models, s *metrics.Sample, text st
 // A claimCheck is a metric whose value follows from a claimTable.
 type claimCheck struct {
 	name, doc, formula string
+	aliases            []string
 	parts              claimParts
 	lowerIsBetter      bool
 	score              func(t *claimTable) (metrics.Score, error)
@@ -227,7 +228,7 @@ type claimCheck struct {
 // metric makes a metric of the check. Of several references, the one that gives the best value counts.
 func (c claimCheck) metric(source string) metrics.Metric {
 	return metrics.Metric{
-		Name: c.name, Doc: c.doc, Source: source, Formula: c.formula, Calls: c.parts.calls(),
+		Name: c.name, Aliases: c.aliases, Doc: c.doc, Source: source, Formula: c.formula, Calls: c.parts.calls(),
 		Min: 0, Max: 1, LowerIsBetter: c.lowerIsBetter,
 		Needs: c.parts.fields(), Asks: metrics.Asks{backend.Judge: backend.CanGenerate}, Prompts: claimTablePrompts(),
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {

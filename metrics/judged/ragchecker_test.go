@@ -39,10 +39,23 @@ func tableOf(answer string, byContexts []string, reference string, referenceByCo
 	return t
 }
 
+// allChecks are those of RAGChecker's paper.
+func allChecks() []claimCheck { return slices.Concat(ragChecks(), noiseChecks()) }
+
+// nameOf is the name that RAGChecker has for a check.
+func nameOf(c claimCheck) string {
+	for _, name := range append([]string{c.name}, c.aliases...) {
+		if short, ok := strings.CutPrefix(name, "ragchecker/"); ok {
+			return short
+		}
+	}
+	return c.name
+}
+
 // valuesOf are the values of all RAGChecker metrics by the end of their names.
 func valuesOf(t *testing.T, table *claimTable) map[string]float64 {
 	values := make(map[string]float64)
-	for _, c := range ragChecks() {
+	for _, c := range allChecks() {
 		score, err := c.score(table)
 		if errors.Is(err, metrics.ErrNotApplicable) {
 			continue
@@ -50,7 +63,7 @@ func valuesOf(t *testing.T, table *claimTable) map[string]float64 {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		values[strings.TrimPrefix(c.name, "ragchecker/")] = score.Value
+		values[nameOf(c)] = score.Value
 	}
 	return values
 }
@@ -61,8 +74,8 @@ func TestRAGCheckerExamples(t *testing.T) {
 	check := func(what string, table *claimTable, want map[string]float64) {
 		t.Helper()
 		got := valuesOf(t, table)
-		for _, c := range ragChecks() {
-			name := strings.TrimPrefix(c.name, "ragchecker/")
+		for _, c := range allChecks() {
+			name := nameOf(c)
 			value, ok := want[name]
 			if !ok || math.Abs(got[name]-value) > 1e-15 {
 				t.Errorf("%s: %s is %v, want %v", what, name, got[name], value)

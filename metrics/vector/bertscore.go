@@ -218,6 +218,7 @@ func answerAndReferences(ctx context.Context, m metrics.Models, s *metrics.Sampl
 // puts around a text are left out, and no baseline is subtracted. Where precision or recall is not positive, their
 // harmonic mean is 0.
 type bertscore struct {
+	aliases            []string
 	name, doc, formula string
 	min                float64
 	precision, recall  bool // whether it takes them into account
@@ -238,6 +239,7 @@ func bertscorePrecision() bertscore {
 func bertscoreRecall() bertscore {
 	return bertscore{
 		name:    "recall",
+		aliases: []string{"answer_correctness/bertscore_recall"}, // as unitxt has it
 		doc:     "mean over the reference's tokens of the cosine with the nearest token of the answer",
 		formula: "maximum over references of the mean over the reference's tokens of the maximum over the answer's tokens of their cosine",
 		min:     -1,
@@ -266,6 +268,7 @@ func bertscoreF1() bertscore {
 func (b bertscore) metric() metrics.Metric {
 	return metrics.Metric{
 		Name:    "answer_similarity/bertscore_" + b.name,
+		Aliases: b.aliases,
 		Doc:     b.doc,
 		Source:  "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, without idf and rescaling",
 		Formula: b.formula,
@@ -321,14 +324,6 @@ func (b bertscore) score(ctx context.Context, m metrics.Models, s *metrics.Sampl
 		return metrics.Score{}, errWeightless()
 	}
 	return best, nil
-}
-
-// answerCorrectnessBertscore is BERTScore's recall under the name that unitxt has it by.
-func answerCorrectnessBertscore() metrics.Metric {
-	m := bertscoreRecall().metric()
-	m.Name = "answer_correctness/bertscore_recall"
-	m.Source = "unitxt answer_correctness.bert_score_recall; BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3"
-	return m
 }
 
 // faithfulnessBertscore looks for each of the answer's tokens in all contexts together.

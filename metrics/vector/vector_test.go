@@ -12,6 +12,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/metrictest"
 )
 
 // planar embeds in two dimensions: texts and words as directions.
@@ -57,17 +58,13 @@ func embedded(t testing.TB, name string, embedder backend.Backend, sample metric
 // weighed scores one sample by one metric of this family, with frequencies given.
 func weighed(t testing.TB, name string, embedder backend.Backend, f *Frequencies, sample metrics.Sample) metrics.Result {
 	t.Helper()
-	ms := embeddingMetrics()
-	i := slices.IndexFunc(ms, func(m metrics.Metric) bool { return m.Name == name })
-	if i < 0 {
-		t.Fatalf("no metric %s", name)
-	}
+	ms := metrictest.Select(t, Metrics(), name)
 	models := metrics.Models{Roles: metrics.Roles{backend.Embedder: embedder}}
 	if f != nil {
 		models = models.Knowing(countReferences, f)
 	}
 	var got metrics.Result
-	err := metrics.Run(t.Context(), func(yield func(*metrics.Sample, error) bool) { yield(&sample, nil) }, ms[i:i+1],
+	err := metrics.Run(t.Context(), func(yield func(*metrics.Sample, error) bool) { yield(&sample, nil) }, ms,
 		models, metrics.Options{}, func(r metrics.Result) error { got = r; return nil })
 	if err != nil {
 		t.Fatal(err)
