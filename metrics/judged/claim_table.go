@@ -2,7 +2,6 @@ package judged
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -247,38 +246,19 @@ func (c claimCheck) metric(source string) metrics.Metric {
 	}
 }
 
-// byReference scores a sample by each of its references alone. The best score counts, the first of equal
-// ones. A reference to which the metric does not apply is passed over if there is another; any other error
-// is the sample's.
+// byReference scores a sample by each of its references alone. The best score counts.
 func byReference(s *metrics.Sample, lowerIsBetter bool, score func(reference string) (metrics.Score, error)) (metrics.Score, error) {
-	var best metrics.Score
-	var inapplicable error
-	of, at := 0, 0
-	for _, reference := range s.References {
-		if metrics.Blank(reference) {
-			continue
-		}
-		of++
-		got, err := score(reference)
-		switch {
-		case errors.Is(err, metrics.ErrNotApplicable):
-			if inapplicable == nil {
-				inapplicable = err
-			}
-		case err != nil:
-			return metrics.Score{}, err
-		case at == 0, lowerIsBetter && got.Value < best.Value, !lowerIsBetter && got.Value > best.Value:
-			best, at = got, of
-		}
+	better := metrics.Higher
+	if lowerIsBetter {
+		better = metrics.Lower
 	}
-	if of == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the sample has no reference", metrics.ErrNotApplicable)
+	best, at, err := metrics.BestReference(s.References, better, score)
+	if err != nil {
+		return metrics.Score{}, err
 	}
-	if at == 0 {
-		return metrics.Score{}, inapplicable
-	}
-	if of > 1 {
-		best.Because = append(best.Because, metrics.Finding{Kind: "note", Text: fmt.Sprintf("by reference %d of %d, which gives the best value", at, of)})
+	if of := len(s.References); len(metrics.NonBlank(s.References)) > 1 {
+		note := fmt.Sprintf("by reference %d of %d, which gives the best value", at+1, of)
+		best.Because = append(best.Because, metrics.Finding{Kind: "note", Text: note})
 	}
 	return best, nil
 }

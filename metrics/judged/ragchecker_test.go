@@ -296,7 +296,7 @@ func TestBestOfReferences(t *testing.T) {
 		}
 	}
 	good, poor := harbour().References[0], "Mara Lind's"
-	check("ragchecker/precision", []string{poor, " ", good}, 0.4, "by reference 2 of 2")
+	check("ragchecker/precision", []string{poor, " ", good}, 0.4, "by reference 3 of 3") // as the dataset numbers them
 	check("ragchecker/precision", []string{good, poor}, 0.4, "by reference 1 of 2")
 	check("ragchecker/precision", []string{"", good}, 0.4, "")
 	check("ragchecker/hallucination", []string{"Nobody knows.", poor}, 0.2, "by reference 2 of 2")

@@ -75,31 +75,17 @@ func (l likelihood) finding(where string) metrics.Finding {
 // likelihoodInWindows is likelihoodOf after a prompt that shows texts, which may be too long for it: data is
 // given the part to show, and the window that makes the text most probable counts.
 func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, data func(text string) any, text string) (best likelihood, where string, err error) {
-	passage := metrics.NewPassage(texts)
-	if len(passage.Sentences) == 0 {
+	if metrics.Blank(texts...) {
 		return likelihood{}, "", fmt.Errorf("%w: there is no text to show", metrics.ErrNotApplicable)
 	}
-	var all []likelihood
-	windows, err := passage.InWindows(true, func(shown string) error {
-		l, err := likelihoodOf(ctx, m, prompt, data(shown), text)
-		if err == nil {
-			all = append(all, l)
-		}
-		return err
+	all, err := metrics.EachWindow(texts, func(shown string) (likelihood, error) {
+		return likelihoodOf(ctx, m, prompt, data(shown), text)
 	})
 	if err != nil {
 		return likelihood{}, "", err
 	}
-	at := 0
-	for i, l := range all {
-		if l.mean > all[at].mean {
-			at = i
-		}
-	}
-	if windows > 1 {
-		where = fmt.Sprintf("window %d of %d", at+1, windows)
-	}
-	return all[at], where, nil
+	at := metrics.Best(all, func(a, b likelihood) bool { return a.mean > b.mean })
+	return all[at], metrics.WindowName(at, len(all)), nil
 }
 
 func answerPerplexity() metrics.Metric {
