@@ -56,7 +56,8 @@ func BestReference[T any](references []string, better func(a, b T) bool, compare
 				refused = err
 			}
 		case err != nil:
-			return best, -1, err
+			var none T
+			return none, -1, err
 		case at < 0 || better(got, best):
 			best, at = got, i
 		}

@@ -90,7 +90,7 @@ func TestBestReference(t *testing.T) {
 	check([]string{"aa", " ", "bbb", "ccc"}, Higher, 3, 2, nil)
 	check([]string{"aa", "", "bbb", "c"}, Lower, 1, 3, nil)
 	check([]string{"no", "a"}, Higher, 1, 1, nil)
-	check([]string{"a", "broken"}, Higher, 1, -1, broken)
+	check([]string{"a", "broken"}, Higher, 0, -1, broken)
 	check([]string{"no", "no"}, Higher, 0, -1, ErrNotApplicable)
 	check([]string{" "}, Higher, 0, -1, ErrNotApplicable)
 	check(nil, Lower, 0, -1, ErrNotApplicable)
