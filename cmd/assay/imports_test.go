@@ -44,7 +44,7 @@ func TestImports(t *testing.T) {
 		"internal/dataset":    {"backend", "metrics", "metrics/agent", "internal/parquet"},
 		"internal/judge":      {"metrics", "metrics/all", "internal/stats"},
 		"internal/corpus":     {"backend", "tokenize", "internal/parquet"},
-		"internal/testset":    {"backend", "tokenize", "metrics", "metrics/prompts", "internal/corpus", "internal/parquet"},
+		"internal/testset":    {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus", "internal/parquet"},
 		"internal/report":     {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats"},
 		"cmd/assay":           nil, // anything
 
