@@ -190,7 +190,7 @@ func textsOf(s *metrics.Sample) []namedText {
 		list = append(list, namedText{"reference", r})
 	}
 	for i := len(s.History) - 1; i >= 0; i-- {
-		list = append(list, namedText{"before that, the " + string(s.History[i].Role), s.History[i].Text})
+		list = append(list, namedText{"before that, the " + string(s.History[i].Role), s.History[i].Text()})
 	}
 	list = append(list, namedText{"answer", s.Answer})
 	return slices.DeleteFunc(list, func(t namedText) bool { return strings.TrimSpace(t.text) == "" })
