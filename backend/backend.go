@@ -1,7 +1,7 @@
 // Package backend is the one seam between the evaluator and the models it asks.
 //
 // A [Backend] runs one local model. Engines (backend/llama, backend/ollama) implement it; decorators
-// (backend/sched, backend/cache) implement it over another Backend; metrics only ever see the
+// (backend/sched, backend/cache, backend/linger) implement it over another Backend; metrics only ever see the
 // interface. What a model cannot do is a cleared bit in [Info.Ops] and an error that wraps
 // [errors.ErrUnsupported], so that a run can be refused before its first sample.
 //
@@ -35,72 +35,30 @@ type Backend interface {
 	// Generate writes one reply. The prompt, with room for MaxTokens, must fit in Info().Context.
 	Generate(ctx context.Context, req *GenerateRequest) (*Generation, error)
 
-	// Embed returns one vector of length 1 (Euclidean) per text, in order. An empty list is answered
-	// with an empty list.
-	Embed(ctx context.Context, texts []string) ([][]float32, error)
-
-	// EmbedTokens returns the tokens of each text with a vector for each, in order: what the token means where
-	// it stands, of length 1. What the model itself puts around a text ([CLS], an end mark) is left out, so a
-	// text of nothing has no tokens and no vectors, which is no error. An empty list is answered with an empty
-	// list.
-	EmbedTokens(ctx context.Context, texts []string) ([]TokenVectors, error)
+	// Encode returns one output of each input, in order: a vector for a text, a vector for each of its tokens, or what
+	// a classification head says about a pair. The answer to an input does not depend on those beside it, but one input
+	// that is too long or invalid fails the whole request. No inputs are answered with no items.
+	Encode(ctx context.Context, req *EncodeRequest) (*Encoding, error)
 
 	// Score returns the natural-log probabilities of given continuations, teacher-forced: the model
 	// is shown the true preceding tokens throughout.
 	Score(ctx context.Context, req *ScoreRequest) (*Scores, error)
 
-	// Rerank returns what the model's classification head says about each pair, in order: one number
-	// for a reranker or a reward model, one for each label for a classifier. The numbers are the head's
-	// own, most often logits: no sigmoid or softmax is put over them. All lists of one model have one
-	// length. An empty list is answered with an empty list.
-	Rerank(ctx context.Context, pairs []Pair) ([][]float32, error)
-
 	// Close waits for nothing: calls in flight return ErrClosed soon. Closing twice is harmless.
 	Close() error
 }
 
-// Ops is the set of things that a model can do.
-type Ops uint
-
-const (
-	CanGenerate    Ops = 1 << iota // Generate
-	CanEmbed                       // Embed
-	CanScore                       // Score, exact
-	CanConstrain                   // Generate with a Schema
-	CanRerank                      // Rerank
-	CanChoose                      // Score of continuations that are told apart by their first token; CanScore implies it
-	CanEmbedTokens                 // EmbedTokens
-)
-
-// Has reports whether o includes every ability in want.
-func (o Ops) Has(want Ops) bool { return o&want == want }
-
-// String lists the abilities, comma separated, in a fixed order: "generate, embed".
-func (o Ops) String() string {
-	var names []string
-	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose", "embed tokens"} {
-		if o.Has(1 << i) {
-			names = append(names, name)
-		}
-	}
-	if names == nil {
-		return "nothing"
-	}
-	return strings.Join(names, ", ")
-}
-
 // Info describes a model as it is loaded.
 type Info struct {
-	Engine  string `json:"engine"`  // the engine, its version and whatever else its bits depend on: "llama.cpp v0.4.0 cpu-haswell"
+	Engine  string `json:"engine"`  // with its version and whatever its bits depend on: "llama.cpp v0.4.0 cpu-haswell"
 	Model   string `json:"model"`   // the name that the user knows it by
 	Digest  string `json:"digest"`  // of the weights: "sha256:" and 64 hex digits; never a tag
 	Context int    `json:"context"` // tokens that one call may use, prompt and reply together
 	Slots   int    `json:"slots"`   // calls that the model usefully serves at once
 	Ops     Ops    `json:"ops"`
 
-	// Labels name the numbers of Rerank in their order, separated by commas; "" if the model does not say.
-	// It is one string so that an Info can be compared.
-	Labels string `json:"labels,omitempty"`
+	// Labels name the HeadOutputs in their order. There are none if the model does not say.
+	Labels []string `json:"labels,omitempty"`
 }
 
 // A Role is what a model is there for in a run. A run has at most one model in each.
@@ -110,7 +68,7 @@ type Role string
 const (
 	Judge    Role = "judge"    // generates, and scores continuations
 	Embedder Role = "embedder" // turns texts into vectors
-	Encoder  Role = "encoder"  // an encoder or discriminative model with a classification head: it judges pairs of texts
+	Encoder  Role = "encoder"  // an encoder or discriminative model with a classification head, given pairs of texts
 )
 
 // Roles returns every role, in the order in which they are named.
@@ -140,17 +98,17 @@ func (r Role) Label() string {
 	return string(r)
 }
 
-// A Speaker says who speaks a message.
+// A Speaker is the role of a message in a chat. (A [Role] is that of a model in a run.)
 type Speaker string
 
-// The speakers that chat templates know.
+// The roles that chat templates know.
 const (
 	System    Speaker = "system"
 	User      Speaker = "user"
 	Assistant Speaker = "assistant"
 )
 
-// A Message is one turn of a conversation.
+// A Message is one message of a chat.
 type Message struct {
 	Role Speaker `json:"role"`
 	Text string  `json:"text"`
@@ -168,13 +126,16 @@ type Sampling struct {
 // template; the caller never sees template syntax, and text in a message can never become a control
 // token.
 type GenerateRequest struct {
-	Messages  []Message       `json:"messages"`
-	Schema    json.RawMessage `json:"schema,omitempty"` // a JSON Schema that a reply which was not cut satisfies; needs CanConstrain
-	MaxTokens int             `json:"max_tokens"`       // at most this many tokens of reply; must be positive
-	Stop      []string        `json:"stop,omitempty"`   // the reply ends before the first of these
-	Sampling  Sampling        `json:"sampling"`
-	Draw      int             `json:"draw,omitempty"` // numbers repetitions of one prompt: 0, 1, 2, ...
-	Once      bool            `json:"once,omitempty"` // the engine may end a reply that [Repeats] itself
+	Messages []Message `json:"messages"`
+
+	// Schema is a JSON Schema that a reply which was not cut satisfies, by constrained decoding. It needs CanConstrain.
+	Schema json.RawMessage `json:"schema,omitempty"`
+
+	MaxTokens int      `json:"max_tokens"`     // at most this many tokens of reply; must be positive
+	Stop      []string `json:"stop,omitempty"` // the reply ends before the first of these
+	Sampling  Sampling `json:"sampling"`
+	Draw      int      `json:"draw,omitempty"` // numbers repetitions of one prompt: 0, 1, 2, ...
+	Once      bool     `json:"once,omitempty"` // the engine may end a reply that [Repeats] itself
 }
 
 // DrawSeed mixes Seed and Draw into the seed that an engine's sampler starts from, so that the draws of
@@ -190,7 +151,7 @@ func (r *GenerateRequest) DrawSeed() uint64 {
 type StopReason string
 
 const (
-	StopEnd    StopReason = "end"    // the model ended its turn, or a Stop string was met
+	StopEnd    StopReason = "end"    // the model gave its end-of-sequence token, or a Stop string was met
 	StopLength StopReason = "length" // MaxTokens was reached: the reply may be cut in the middle
 	StopRepeat StopReason = "repeat" // the reply repeated itself and was asked for with Once
 )
@@ -199,11 +160,11 @@ const (
 type Generation struct {
 	Text         string     `json:"text"`
 	Stop         StopReason `json:"stop"`
-	PromptTokens int        `json:"prompt_tokens"`
-	OutputTokens int        `json:"output_tokens"`
+	PromptTokens int        `json:"prompt_tokens"` // prefix-cached ones included
+	OutputTokens int        `json:"output_tokens"` // completion tokens
 }
 
-// A ScoreRequest asks how probable each continuation is after one shared prompt.
+// A ScoreRequest asks for the log-likelihood of each continuation of one prompt.
 type ScoreRequest struct {
 	Messages      []Message `json:"messages"`
 	Continuations []string  `json:"continuations"` // each what the assistant would say next
@@ -213,22 +174,6 @@ type ScoreRequest struct {
 type Scores struct {
 	LogProbs     [][]float64 `json:"logprobs"` // as many lists as continuations, each value at most 0
 	PromptTokens int         `json:"prompt_tokens"`
-}
-
-// TokenVectors are a text's tokens with the vector of each.
-type TokenVectors struct {
-	// Tokens are pieces of the text as the model's vocabulary has them: in lower case, say, and with the space
-	// before a word where that is part of its first token. A byte that is no character by itself, since the
-	// vocabulary cuts within one, is written <0xE6>; so every token is UTF-8.
-	Tokens  []string    `json:"tokens"`
-	Vectors [][]float32 `json:"vectors"` // of length 1 (Euclidean) to within a hundredth, and all of one size
-}
-
-// A Pair is what a classification head judges: a text, and the query that it is to suit. A model that
-// judges single texts is given them with an empty Query.
-type Pair struct {
-	Query string `json:"query"`
-	Text  string `json:"text"`
 }
 
 // Sentinel errors: see [Backend] for what each means. Test with errors.Is.

@@ -18,9 +18,9 @@ func TestOps(t *testing.T) {
 	}
 	check(0, "nothing")
 	check(CanGenerate, "generate")
-	check(CanRerank|CanEmbed, "embed, rerank")
+	check(CanClassify|CanEmbed, "embed, rerank")
 	check(CanEmbed|CanEmbedTokens, "embed, embed tokens")
-	check(CanGenerate|CanEmbed|CanScore|CanConstrain|CanRerank, "generate, embed, score, constrain, rerank")
+	check(CanGenerate|CanEmbed|CanScore|CanConstrain|CanClassify, "generate, embed, score, constrain, rerank")
 	if !(CanGenerate | CanEmbed).Has(CanEmbed) || CanEmbed.Has(CanEmbed|CanScore) || !CanEmbed.Has(0) {
 		t.Error("Has is wrong")
 	}
@@ -93,16 +93,53 @@ func TestCheckScore(t *testing.T) {
 	check("a continuation not UTF-8", false, func(r *ScoreRequest) { r.Continuations[1] = "\xc3" })
 }
 
-func TestCheckPair(t *testing.T) {
-	for _, good := range []Pair{{}, {"a", ""}, {"", "b"}, {"é", "🙂"}} {
-		if err := good.Check(); err != nil {
-			t.Errorf("%q: %v", good, err)
+func TestCheckEncode(t *testing.T) {
+	check := func(ok bool, output Output, inputs ...Pair) {
+		t.Helper()
+		req := &EncodeRequest{Output: output, Inputs: inputs}
+		if err := req.Check(); (err == nil) != ok || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", *req, err)
 		}
 	}
-	for _, bad := range []Pair{{"\xff", "a"}, {"a", "\xff"}} {
-		if err := bad.Check(); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%q: %v, want ErrInvalid", bad, err)
+	for _, output := range Outputs() {
+		check(true, output)
+		check(true, output, Pair{}, Pair{"", "b"}, Pair{"", "🙂"})
+		check(false, output, Pair{"", "a"}, Pair{"", "\xff"})
+		check(output.OfPairs(), output, Pair{"a", ""}, Pair{"é", "b"})
+		check(false, output, Pair{"\xff", "a"})
+	}
+	check(false, "", Pair{"", "a"})
+	check(false, "probabilities")
+}
+
+// TestOutputs checks that each output takes an ability of its own, by which it is refused.
+func TestOutputs(t *testing.T) {
+	seen := CanGenerate | CanScore | CanConstrain | CanChoose
+	for _, output := range Outputs() {
+		if op := output.Op(); op == 0 || seen.Has(op) {
+			t.Errorf("%s takes the ability %v", output, op)
 		}
+		seen |= output.Op()
+	}
+}
+
+func TestCheckAnswer(t *testing.T) {
+	one, two, none := Encoded{Vectors: [][]float32{{1}}}, Encoded{Vectors: [][]float32{{1}, {0}}}, Encoded{}
+	check := func(want string, output Output, items ...Encoded) {
+		t.Helper()
+		req := &EncodeRequest{Output: output, Inputs: Texts("a", "b")}
+		if err := req.CheckAnswer(&Encoding{Items: items}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s, %v: %v, want %q", output, items, err, want)
+		}
+	}
+	check("", Embedding, one, one)
+	check("", HeadOutputs, one, one)
+	check("", TokenEmbeddings, two, none)
+	check("2 vectors for text 1", Embedding, one, two)
+	check("0 vectors for pair 0", HeadOutputs, none, one)
+	for _, output := range Outputs() {
+		check("1 answers for 2", output, one)
+		check("3 answers for 2", output, one, one, one)
 	}
 }
 

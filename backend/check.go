@@ -53,14 +53,6 @@ func (r *ScoreRequest) Check() error {
 	return checkMessages(r.Messages)
 }
 
-// Check is [GenerateRequest.Check] for a Pair.
-func (p Pair) Check() error {
-	if err := CheckText(p.Query); err != nil {
-		return fmt.Errorf("query: %w", err)
-	}
-	return CheckText(p.Text)
-}
-
 func checkMessages(messages []Message) error {
 	if len(messages) == 0 {
 		return fmt.Errorf("%w: no messages", ErrInvalid)

@@ -53,27 +53,14 @@ func GenerateKey(info Info, req *GenerateRequest) Key {
 	return h.sum()
 }
 
-// EmbedKey is the key of one text's vector: a batch has no key of its own, since the texts beside a
-// text must not matter.
-func EmbedKey(info Info, text string) Key {
-	h := newHasher(info, "embed")
-	h.text(text)
-	return h.sum()
-}
-
-// EmbedTokensKey is the key of the vectors of one text's tokens. As with [EmbedKey], a batch has no key of its own.
-func EmbedTokensKey(info Info, text string) Key {
-	h := newHasher(info, "embed tokens")
-	h.text(text)
-	return h.sum()
-}
-
-// RerankKey is the key of what the model described by info says about one pair. As with texts to embed, a
-// batch has no key of its own.
-func RerankKey(info Info, p Pair) Key {
-	h := newHasher(info, "rerank")
-	h.text(p.Query)
-	h.text(p.Text)
+// EncodeKey is the key of one output of one input: a request of several has no key of its own, since the inputs beside
+// an input must not matter.
+func EncodeKey(info Info, output Output, input Pair) Key {
+	h := newHasher(info, string(output))
+	if output.OfPairs() || input.Query != "" {
+		h.text(input.Query)
+	}
+	h.text(input.Text)
 	return h.sum()
 }
 

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // full are requests with every field set.
 func full() (Info, *GenerateRequest, *ScoreRequest) {
-	info := Info{Engine: "engine 1.2", Model: "model", Digest: "sha256:ab", Context: 2048, Slots: 4, Ops: CanGenerate}
+	info := Info{Engine: "engine 1.2", Model: "model", Digest: "sha256:ab", Context: 2048, Slots: 4, Ops: CanGenerate, Labels: []string{"good", "bad"}}
 	messages := []Message{{System, "Be brief."}, {User, "Why? 🙂"}}
 	generate := &GenerateRequest{
 		Messages:  messages,
@@ -29,6 +29,8 @@ func full() (Info, *GenerateRequest, *ScoreRequest) {
 	return info, generate, &ScoreRequest{Messages: messages, Continuations: []string{" yes", " no"}}
 }
 
+func text(s string) Pair { return Pair{Text: s} }
+
 // TestKeyGolden fixes the bytes of keys: if they change, every cache is void, and keyVersion must change.
 func TestKeyGolden(t *testing.T) {
 	info, generate, score := full()
@@ -36,10 +38,10 @@ func TestKeyGolden(t *testing.T) {
 		keyVersion,
 		GenerateKey(info, generate),
 		GenerateKey(Info{}, &GenerateRequest{Messages: []Message{{User, "hi"}}, MaxTokens: 1}),
-		EmbedKey(info, "a text"), EmbedKey(info, ""),
+		EncodeKey(info, Embedding, text("a text")), EncodeKey(info, Embedding, text("")),
 		ScoreKey(info, score),
-		RerankKey(info, Pair{"a query", "a text"}),
-		EmbedTokensKey(info, "a text"))
+		EncodeKey(info, HeadOutputs, Pair{"a query", "a text"}),
+		EncodeKey(info, TokenEmbeddings, text("a text")))
 	path := filepath.Join("testdata", "keys.txt")
 	if *update {
 		if err := os.MkdirAll("testdata", 0o777); err != nil {
@@ -63,14 +65,14 @@ func TestKeyGolden(t *testing.T) {
 func TestKeyFields(t *testing.T) {
 	info, generate, score := full()
 	same := map[string]bool{
-		"Info.Model":  true, // a name that the user may change
-		"Info.Slots":  true, // how many at once, which does not matter to an answer
-		"Info.Ops":    true,
-		"Info.Labels": true, // what the numbers are called; they lie in the file, which Digest covers
+		"Info.Model": true, // a name that the user may change
+		"Info.Slots": true, // how many at once, which does not matter to an answer
+		"Info.Ops":   true,
 	}
 	pair := Pair{"query", "text"}
 	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [5]Key {
-		return [5]Key{GenerateKey(i, g), EmbedKey(i, "text"), ScoreKey(i, s), RerankKey(i, pair), EmbedTokensKey(i, "text")}
+		return [5]Key{GenerateKey(i, g), ScoreKey(i, s),
+			EncodeKey(i, Embedding, pair), EncodeKey(i, TokenEmbeddings, pair), EncodeKey(i, HeadOutputs, pair)}
 	}
 	before := keys(info, generate, score)
 	n := 0
@@ -78,8 +80,10 @@ func TestKeyFields(t *testing.T) {
 		n++
 		after := keys(info, generate, score)
 		for op, key := range after {
-			if (key == before[op]) != same[field] {
-				t.Errorf("%s changed, operation %d: key changed is %v, want %v", field, op, key != before[op], !same[field])
+			// Labels say what the numbers are called; they lie in the file, which Digest covers.
+			same := same[field] || strings.HasPrefix(field, "Info.Labels")
+			if (key == before[op]) != same {
+				t.Errorf("%s changed, operation %d: key changed is %v, want %v", field, op, key != before[op], !same)
 			}
 		}
 	})
@@ -91,20 +95,19 @@ func TestKeyFields(t *testing.T) {
 	})
 	changeEach(reflect.ValueOf(score).Elem(), "ScoreRequest", func(field string) {
 		n++
-		if ScoreKey(info, score) == before[2] {
+		if ScoreKey(info, score) == before[1] {
 			t.Errorf("%s changed, and the key did not", field)
 		}
 	})
 	changeEach(reflect.ValueOf(&pair).Elem(), "Pair", func(field string) {
 		n++
-		if RerankKey(info, pair) == before[3] {
-			t.Errorf("%s changed, and the key did not", field)
+		for i, output := range Outputs() {
+			if EncodeKey(info, output, pair) == before[2+i] {
+				t.Errorf("%s of %s changed, and the key did not", field, output)
+			}
 		}
 	})
-	if EmbedKey(info, "text") == EmbedKey(info, "Text") || EmbedTokensKey(info, "text") == EmbedTokensKey(info, "Text") {
-		t.Error("the text changed, and the key did not")
-	}
-	if want := 6 + 17 + 8 + 2; n < want {
+	if want := 9 + 17 + 8 + 2; n < want {
 		t.Errorf("%d changes were tried, want at least %d", n, want)
 	}
 	if after := keys(info, generate, score); after != before {
@@ -194,16 +197,17 @@ func TestKeyBoundaries(t *testing.T) {
 	score("score ab", "x", "ab")
 	score("score a, b", "x", "a", "b")
 	score("score xab", "xab", "")
-	check("embed", EmbedKey(info, "ab"))
-	check("embed tokens", EmbedTokensKey(info, "ab"))
-	check("embed, engine and digest", EmbedKey(Info{Engine: "ab", Digest: "c"}, "d"))
-	check("embed, the same moved", EmbedKey(Info{Engine: "a", Digest: "bc"}, "d"))
-	check("embed, moved on", EmbedKey(Info{Engine: "ab", Digest: ""}, "cd"))
+	check("embed", EncodeKey(info, Embedding, text("ab")))
+	check("embed tokens", EncodeKey(info, TokenEmbeddings, text("ab")))
+	check("embed, engine and digest", EncodeKey(Info{Engine: "ab", Digest: "c"}, Embedding, text("d")))
+	check("embed, the same moved", EncodeKey(Info{Engine: "a", Digest: "bc"}, Embedding, text("d")))
+	check("embed, moved on", EncodeKey(Info{Engine: "ab", Digest: ""}, Embedding, text("cd")))
 
-	check("rerank a, b", RerankKey(info, Pair{"a", "b"}))
-	check("rerank b, a", RerankKey(info, Pair{"b", "a"}))
-	check("rerank ab", RerankKey(info, Pair{"ab", ""}))
-	check("rerank, the text ab", RerankKey(info, Pair{"", "ab"}))
+	check("rerank a, b", EncodeKey(info, HeadOutputs, Pair{"a", "b"}))
+	check("rerank b, a", EncodeKey(info, HeadOutputs, Pair{"b", "a"}))
+	check("rerank ab", EncodeKey(info, HeadOutputs, Pair{"ab", ""}))
+	check("embed, query a, text b", EncodeKey(info, Embedding, Pair{"a", "b"})) // invalid, and no other's
+	check("rerank, the text ab", EncodeKey(info, HeadOutputs, Pair{"", "ab"}))
 
 	// And at random: what differs in any way has another key.
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -226,7 +230,7 @@ func TestKeyBoundaries(t *testing.T) {
 }
 
 func TestParseKey(t *testing.T) {
-	key := EmbedKey(Info{}, "x")
+	key := EncodeKey(Info{}, Embedding, text("x"))
 	if got, err := ParseKey(key.String()); err != nil || got != key {
 		t.Errorf("ParseKey(%v) = %v, %v", key, got, err)
 	}

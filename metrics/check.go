@@ -55,15 +55,15 @@ func checkModel(m Metric, role backend.Role, b backend.Backend) error {
 // EncoderOutput returns which of a model's numbers has a label. The one number of a model without labels, a
 // reranker, is the relevance of a text to a query.
 func EncoderOutput(info backend.Info, label string) (int, error) {
-	if info.Labels == "" && label == "context_relevance" {
+	if len(info.Labels) == 0 && label == "context_relevance" {
 		return 0, nil
 	}
-	if i := slices.Index(strings.Split(info.Labels, ","), label); i >= 0 {
+	if i := slices.Index(info.Labels, label); i >= 0 {
 		return i, nil
 	}
-	if info.Labels == "" {
+	if len(info.Labels) == 0 {
 		return 0, fmt.Errorf("%s on %s does not say what its number means, so it is taken for relevance: "+
 			"name an encoder with an output %s", info.Model, info.Engine, label)
 	}
-	return 0, fmt.Errorf("%s on %s has the outputs %s and no %s: name another encoder", info.Model, info.Engine, info.Labels, label)
+	return 0, fmt.Errorf("%s on %s has the outputs %s and no %s: name another encoder", info.Model, info.Engine, strings.Join(info.Labels, ","), label)
 }

@@ -13,6 +13,11 @@ type Metric struct {
 	Doc    string // what it measures, in one line
 	Source string // the paper and section, or the project, that the formula comes from
 
+	// Aliases are further names of the same method: it can be selected by each.
+	Aliases []string
+	// Settings are what may stand after an @ in the name, beside what At says of itself; of the metrics of a catalogue.
+	Settings []string
+
 	// Formula says how the value comes about, in a sentence or a formula that names what is counted.
 	Formula string
 	// Calls says what a sample costs: "none", "1 choice for each context". Those of a model only.

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"math"
 	"sync"
-	"time"
 
 	"github.com/assay-eval/assay/backend"
 )
@@ -19,10 +18,6 @@ type Options struct {
 	// one more is read ahead. 0 means two for each call that the models serve at once, and at least 16: enough that a slow
 	// sample at the head does not leave the models idle.
 	Window int
-
-	// Grace is how long the calls in flight may go on once the context is cancelled, so that their
-	// answers still reach the cache. 0: they are cancelled with it.
-	Grace time.Duration
 
 	// Ready, if set, is told each result as soon as it is there, before its turn to be emitted has come
 	// and even if that never comes. It is called from several goroutines at once.
@@ -39,9 +34,9 @@ type Options struct {
 //
 // When samples yields an error, Run finishes the samples before it and returns the error. When ctx is
 // cancelled, a model is unavailable or closed, or emit returns an error, Run ends early and returns
-// that: no call is begun any more, calls in flight have Options.Grace to end, and what was emitted is
-// everything up to the first result that is missing. To go on, run the same again: the answers that
-// were had are in the cache.
+// that: no call is begun any more, those in flight are cancelled (backend/linger gives them a grace), and
+// what was emitted is everything up to the first result that is missing. To go on, run the same again: the
+// answers that were had are in the cache.
 //
 // Run returns once everything that it started has ended.
 func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models, o Options, emit func(Result) error) error {
@@ -52,12 +47,6 @@ func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m 
 	defer stop(nil)
 	rows := make(chan *row, openSamples(o, m)-1) // beside the row that is being emitted
 	r := &runner{ms: ms, models: m, ready: o.Ready, stop: stop, rows: rows, idle: make(chan func())}
-	r.models.Roles = make(Roles)
-	for role, b := range m.Roles {
-		if b != nil {
-			r.models.Roles[role] = &lingering{b, o.Grace}
-		}
-	}
 	r.work.Go(func() {
 		defer close(rows)
 		defer close(r.idle)
@@ -108,14 +97,14 @@ type row struct {
 
 // take opens samples until there are no more or the run ends.
 func (r *runner) take(ctx context.Context, samples iter.Seq2[*Sample, error]) {
-	turn := 0
+	number := 0
 	for s, err := range samples {
 		if err != nil {
 			r.unread = err
 			return
 		}
-		turn++
-		ctx := backend.WithTurn(ctx, turn)
+		number++
+		ctx := backend.WithPriority(ctx, number)
 		opened := &row{}
 		for range r.ms {
 			opened.results = append(opened.results, make(chan Result, 1))
@@ -230,76 +219,4 @@ func kindOf(err error) Kind {
 		return Invalid
 	}
 	return Failed
-}
-
-// A lingering backend begins no call once a context is cancelled, but lets those in flight go on for a
-// while.
-type lingering struct {
-	inner backend.Backend
-	grace time.Duration
-}
-
-func (l *lingering) Info() backend.Info { return l.inner.Info() }
-
-func (l *lingering) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	ctx, cancel := linger(ctx, l.grace)
-	defer cancel()
-	return l.inner.Generate(ctx, req)
-}
-
-func (l *lingering) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	ctx, cancel := linger(ctx, l.grace)
-	defer cancel()
-	return l.inner.Embed(ctx, texts)
-}
-
-func (l *lingering) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	ctx, cancel := linger(ctx, l.grace)
-	defer cancel()
-	return l.inner.EmbedTokens(ctx, texts)
-}
-
-func (l *lingering) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	ctx, cancel := linger(ctx, l.grace)
-	defer cancel()
-	return l.inner.Score(ctx, req)
-}
-
-func (l *lingering) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	ctx, cancel := linger(ctx, l.grace)
-	defer cancel()
-	return l.inner.Rerank(ctx, pairs)
-}
-
-func (l *lingering) Close() error { return l.inner.Close() }
-
-// linger returns a context that ends when grace has passed since ctx was cancelled.
-func linger(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
-	if grace <= 0 {
-		return context.WithCancel(ctx)
-	}
-	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(grace):
-			cancel()
-		case <-inner.Done():
-		}
-	})
-	return inner, func() { stop(); cancel() }
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/backend/linger"
 )
 
 // Numbered yields n samples with ids "0", "1", ...
@@ -282,8 +283,8 @@ func TestRunCancelled(t *testing.T) {
 			// Each call takes 8 tokens' time; all samples of the window run at once.
 			time.AfterFunc(perToken*4, func() { cancel(cause) })
 			begin := time.Now()
-			got, err := collect(ctx, numbered(1000), []Metric{asks("x/a", calls)}, Models{Roles: Roles{backend.Judge: fake}},
-				Options{Window: 10, Grace: grace, Ready: func(Result) { ended.Add(1) }})
+			got, err := collect(ctx, numbered(1000), []Metric{asks("x/a", calls)}, Models{Roles: Roles{backend.Judge: linger.Wrap(fake, grace)}},
+				Options{Window: 10, Ready: func(Result) { ended.Add(1) }})
 			if err != cause || late.Load() != 0 {
 				t.Errorf("error %v, %d calls begun after it", err, late.Load())
 			}
@@ -305,7 +306,7 @@ func TestRunCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	fake := &backendtest.Fake{}
-	got, err := collect(ctx, numbered(10), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: fake}}, Options{Grace: time.Minute})
+	got, err := collect(ctx, numbered(10), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: linger.Wrap(fake, time.Minute)}}, Options{})
 	if !errors.Is(err, context.Canceled) || got != nil || fake.Stats().Calls() != 0 {
 		t.Errorf("%q, %v, %d calls", got, err, fake.Stats().Calls())
 	}

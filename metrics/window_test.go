@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -64,5 +65,56 @@ func TestWindowsThatNeverFit(t *testing.T) {
 	_, err := p.InWindows(true, func(string) error { calls++; return &backend.TooLongError{Limit: 10} })
 	if err == nil || calls > 20 {
 		t.Errorf("error %v after %d calls", err, calls)
+	}
+}
+
+// The best reference is the first of equal ones; one that does not apply is passed over, and an error is not.
+func TestBestReference(t *testing.T) {
+	broken := errors.New("no memory")
+	compare := func(reference string) (Score, error) {
+		switch reference {
+		case "no":
+			return Score{}, fmt.Errorf("%w: %s", ErrNotApplicable, reference)
+		case "broken":
+			return Score{}, broken
+		}
+		return Score{Value: float64(len(reference))}, nil
+	}
+	check := func(references []string, better func(a, b Score) bool, value float64, place int, fault error) {
+		t.Helper()
+		best, at, err := BestReference(references, better, compare)
+		if best.Value != value || at != place || !errors.Is(err, fault) {
+			t.Errorf("%q: %v at %d, %v; want %v at %d, %v", references, best.Value, at, err, value, place, fault)
+		}
+	}
+	check([]string{"aa", " ", "bbb", "ccc"}, Higher, 3, 2, nil)
+	check([]string{"aa", "", "bbb", "c"}, Lower, 1, 3, nil)
+	check([]string{"no", "a"}, Higher, 1, 1, nil)
+	check([]string{"a", "broken"}, Higher, 1, -1, broken)
+	check([]string{"no", "no"}, Higher, 0, -1, ErrNotApplicable)
+	check([]string{" "}, Higher, 0, -1, ErrNotApplicable)
+	check(nil, Lower, 0, -1, ErrNotApplicable)
+}
+
+// Every window is asked about, and named where there are several.
+func TestEachWindow(t *testing.T) {
+	texts := []string{strings.Repeat("A sentence of some length stands here. ", 20)}
+	got, err := EachWindow(texts, func(text string) (int, error) {
+		if len(text) > 300 {
+			return 0, backend.ErrPromptTooLong
+		}
+		return len(text), nil
+	})
+	if err != nil || len(got) < 3 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	longest := Best(got, func(a, b int) bool { return a > b })
+	for _, n := range got[:longest] {
+		if n >= got[longest] {
+			t.Errorf("%v: %d is not the first of the longest", got, longest)
+		}
+	}
+	if WindowName(1, 3) != "window 2 of 3" || WindowName(0, 1) != "" {
+		t.Error("windows are named", WindowName(1, 3), WindowName(0, 1))
 	}
 }

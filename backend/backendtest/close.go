@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -22,29 +23,19 @@ func (s *suite) use(b backend.Backend) (wait func() []error) {
 			return err
 		})
 	}
-	if s.info.Ops.Has(backend.CanEmbed) {
-		kinds = append(kinds, func(i int) error {
-			_, err := b.Embed(ctx, unseenTexts(fmt.Sprint("Closing ", i)))
-			return err
-		})
-	}
-	if s.info.Ops.Has(backend.CanEmbedTokens) {
-		kinds = append(kinds, func(i int) error {
-			_, err := b.EmbedTokens(ctx, unseenTexts(fmt.Sprint("Closing token ", i)))
-			return err
-		})
-	}
 	if s.info.Ops.Has(backend.CanScore) {
 		kinds = append(kinds, func(i int) error {
 			_, err := b.Score(ctx, scoreOf(manyWords(s.info.Context/8+i), "yes", "no"))
 			return err
 		})
 	}
-	if s.info.Ops.Has(backend.CanRerank) {
-		kinds = append(kinds, func(i int) error {
-			_, err := b.Rerank(ctx, unseenPairs(fmt.Sprint("Closing ", i)))
-			return err
-		})
+	for _, e := range encodings() {
+		if s.info.Ops.Has(e.output.Op()) {
+			kinds = append(kinds, func(i int) error {
+				_, err := b.Encode(ctx, e.request(e.thousand(fmt.Sprint("Closing ", i))...))
+				return err
+			})
+		}
 	}
 	var wg sync.WaitGroup
 	errs := make([]error, 9)
@@ -59,15 +50,15 @@ func (s *suite) testCloseInUse(t *testing.T) {
 	b := s.Open(t)
 	start := time.Now()
 	s.b = b
-	switch {
-	case s.info.Ops.Has(backend.CanGenerate):
+	if s.info.Ops.Has(backend.CanGenerate) {
 		s.generate(t, s.ask("Which animal barks?"))
-	case s.info.Ops.Has(backend.CanEmbed):
-		s.embed(t, thousandTexts()[:50]...)
-	case s.info.Ops.Has(backend.CanEmbedTokens):
-		s.embedTokens(t, thousandTexts()[:50]...)
-	case s.info.Ops.Has(backend.CanRerank):
-		s.rerank(t, unseenPairs("Before closing")[:50]...)
+	} else {
+		for _, e := range encodings() {
+			if s.info.Ops.Has(e.output.Op()) {
+				s.encode(t, e, e.thousand("Before closing")[:50]...)
+				break
+			}
+		}
 	}
 	took := time.Since(start)
 
@@ -114,7 +105,7 @@ func (s *suite) checkClosed(t *testing.T, b backend.Backend) {
 	if err := b.Close(); err != nil {
 		t.Errorf("Close again: %v", err)
 	}
-	if got := b.Info(); got != s.info {
+	if got := b.Info(); !reflect.DeepEqual(got, s.info) {
 		t.Errorf("Info after Close is %+v, was %+v", got, s.info)
 	}
 	check := func(op backend.Ops, err error) {
@@ -130,12 +121,10 @@ func (s *suite) checkClosed(t *testing.T, b backend.Backend) {
 	}
 	_, err := b.Generate(context.Background(), s.ask("Hello."))
 	check(backend.CanGenerate, err)
-	_, err = b.Embed(context.Background(), []string{"Hello."})
-	check(backend.CanEmbed, err)
-	_, err = b.EmbedTokens(context.Background(), []string{"Hello."})
-	check(backend.CanEmbedTokens, err)
 	_, err = b.Score(context.Background(), scoreOf("Hello.", "yes"))
 	check(backend.CanScore, err)
-	_, err = b.Rerank(context.Background(), []backend.Pair{{Query: "Hello.", Text: "Hi."}})
-	check(backend.CanRerank, err)
+	for _, e := range encodings() {
+		_, err = b.Encode(context.Background(), e.request(e.input("Hello.")))
+		check(e.output.Op(), err)
+	}
 }

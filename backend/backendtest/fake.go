@@ -18,7 +18,7 @@ import (
 )
 
 // A Fake is an engine that follows a script. The zero value is a complete one: it babbles repeatable
-// nonsense, embeds, scores, reranks, refuses what does not fit, and passes [Run]. Set its fields before
+// nonsense, encodes, scores, refuses what does not fit, and passes [Run]. Set its fields before
 // its first use; its methods are safe for concurrent use.
 //
 // Its tokens are words and single punctuation marks: see [Tokens].
@@ -43,7 +43,7 @@ type Fake struct {
 	// block (to hold a call in flight) and its error becomes the call's error (to script a fault).
 	Before func(ctx context.Context, call Call) error
 
-	// PerToken is how long each token of a reply, each text to embed and each pair takes. Cancelling the
+	// PerToken is how long each token of a reply, each text and each pair takes. Cancelling the
 	// context or closing the Fake cuts it short. Under testing/synctest it costs no time.
 	PerToken time.Duration
 
@@ -53,32 +53,39 @@ type Fake struct {
 	stats  Stats
 }
 
-// A Call describes one call to [Fake.Before]. One of its pointers or lists is set, according to Op.
+// A Call describes one call to [Fake.Before]. One of its pointers is set, according to Op.
 type Call struct {
 	N        int         // 1 for the first call of any kind, and so on
-	Op       backend.Ops // CanGenerate, CanEmbed, CanEmbedTokens, CanScore or CanRerank
+	Op       backend.Ops // CanGenerate, CanScore, or what the output of Encode takes
 	Generate *backend.GenerateRequest
-	Texts    []string
 	Score    *backend.ScoreRequest
-	Pairs    []backend.Pair
+	Encode   *backend.EncodeRequest
+}
+
+// Texts are those that an Encode asks about, of pairs without their queries; none of another call.
+func (c Call) Texts() []string {
+	var texts []string
+	if c.Encode != nil {
+		for _, p := range c.Encode.Inputs {
+			texts = append(texts, p.Text)
+		}
+	}
+	return texts
 }
 
 // Stats counts what a Fake was asked. Calls refused before they began (malformed, unsupported, too
 // long, cancelled, closed) are not counted.
 type Stats struct {
 	Generates   int
-	Embeds      int
-	TokenEmbeds int
 	Scores      int
-	Reranks     int
-	Texts       int // texts over all Embeds and TokenEmbeds
-	Pairs       int // pairs over all Reranks
+	Encodes     int
+	Inputs      int // texts and pairs over all Encodes
 	InFlight    int // calls that have begun and not ended
 	MaxInFlight int // the most there ever were
 }
 
 // Calls is the number of calls of all kinds.
-func (s Stats) Calls() int { return s.Generates + s.Embeds + s.TokenEmbeds + s.Scores + s.Reranks }
+func (s Stats) Calls() int { return s.Generates + s.Scores + s.Encodes }
 
 // Stats returns the counts so far.
 func (f *Fake) Stats() Stats {
@@ -106,7 +113,7 @@ func (f *Fake) Info() backend.Info {
 		info.Slots = 4
 	}
 	if info.Ops == 0 {
-		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanChoose | backend.CanRerank |
+		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanChoose | backend.CanClassify |
 			backend.CanEmbedTokens
 	}
 	return info
@@ -148,42 +155,45 @@ func (f *Fake) Generate(ctx context.Context, req *backend.GenerateRequest) (*bac
 	return g, nil
 }
 
-// Embed answers with [Vector] of each text.
-func (f *Fake) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return embed(ctx, f, backend.CanEmbed, texts, Vector)
-}
-
-// EmbedTokens answers with [TokenVectors] of each text.
-func (f *Fake) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
-	return embed(ctx, f, backend.CanEmbedTokens, texts, TokenVectors)
-}
-
-// embed answers with what vector says of each text.
-func embed[T any](ctx context.Context, f *Fake, op backend.Ops, texts []string, vector func(string) T) ([]T, error) {
+// Encode answers with [Vector] or [TokenVectors] of each text, or with Outputs of each pair.
+func (f *Fake) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
 	info := f.Info()
-	if !info.Ops.Has(op) {
+	if op := req.Output.Op(); !info.Ops.Has(op) {
 		return nil, backend.Unsupported(info, op)
 	}
-	for _, text := range texts {
-		if err := backend.CheckText(text); err != nil {
-			return nil, err
-		}
-		if n := Tokens(text); n > info.Context {
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	for _, p := range req.Inputs {
+		if n := Tokens(p.Query) + Tokens(p.Text); n > info.Context {
 			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
 		}
 	}
-	if err := f.begin(ctx, Call{Op: op, Texts: texts}); err != nil {
+	if err := f.begin(ctx, Call{Op: req.Output.Op(), Encode: req}); err != nil {
 		return nil, err
 	}
 	defer f.end()
-	if err := f.work(ctx, len(texts)); err != nil {
+	if err := f.work(ctx, len(req.Inputs)); err != nil {
 		return nil, err
 	}
-	vectors := make([]T, len(texts))
-	for i, text := range texts {
-		vectors[i] = vector(text)
+	answer := &backend.Encoding{Items: make([]backend.Encoded, len(req.Inputs))}
+	for i, p := range req.Inputs {
+		answer.Items[i] = f.encoded(req.Output, p)
 	}
-	return vectors, nil
+	return answer, nil
+}
+
+// encoded is the output of one input.
+func (f *Fake) encoded(output backend.Output, p backend.Pair) backend.Encoded {
+	switch {
+	case output == backend.TokenEmbeddings:
+		return TokenVectors(p.Text)
+	case output == backend.Embedding:
+		return backend.Encoded{Vectors: [][]float32{Vector(p.Text)}}
+	case f.Outputs != nil:
+		return backend.Encoded{Vectors: [][]float32{f.Outputs(p)}}
+	}
+	return backend.Encoded{Vectors: [][]float32{{float32(dot(Vector(p.Query), Vector(p.Text)))}}}
 }
 
 // Score answers with LogProbs of each continuation.
@@ -219,38 +229,6 @@ func (f *Fake) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.S
 	return s, nil
 }
 
-// Rerank answers with Outputs of each pair.
-func (f *Fake) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
-	info := f.Info()
-	if !info.Ops.Has(backend.CanRerank) {
-		return nil, backend.Unsupported(info, backend.CanRerank)
-	}
-	for _, p := range pairs {
-		if err := p.Check(); err != nil {
-			return nil, err
-		}
-		if n := Tokens(p.Query) + Tokens(p.Text); n > info.Context {
-			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
-		}
-	}
-	if err := f.begin(ctx, Call{Op: backend.CanRerank, Pairs: pairs}); err != nil {
-		return nil, err
-	}
-	defer f.end()
-	if err := f.work(ctx, len(pairs)); err != nil {
-		return nil, err
-	}
-	outputs := f.Outputs
-	if outputs == nil {
-		outputs = func(p backend.Pair) []float32 { return []float32{float32(dot(Vector(p.Query), Vector(p.Text)))} }
-	}
-	answer := make([][]float32, len(pairs))
-	for i, p := range pairs {
-		answer[i] = outputs(p)
-	}
-	return answer, nil
-}
-
 // Close makes calls in flight return ErrClosed, those that wait for PerToken at least, and all later ones.
 func (f *Fake) Close() error {
 	f.mu.Lock()
@@ -280,20 +258,14 @@ func (f *Fake) begin(ctx context.Context, call Call) error {
 		f.mu.Unlock()
 		return backend.ErrClosed
 	}
-	switch call.Op {
-	case backend.CanGenerate:
+	switch {
+	case call.Generate != nil:
 		f.stats.Generates++
-	case backend.CanEmbed:
-		f.stats.Embeds++
-		f.stats.Texts += len(call.Texts)
-	case backend.CanEmbedTokens:
-		f.stats.TokenEmbeds++
-		f.stats.Texts += len(call.Texts)
-	case backend.CanScore:
+	case call.Score != nil:
 		f.stats.Scores++
-	case backend.CanRerank:
-		f.stats.Reranks++
-		f.stats.Pairs += len(call.Pairs)
+	case call.Encode != nil:
+		f.stats.Encodes++
+		f.stats.Inputs += len(call.Encode.Inputs)
 	}
 	f.stats.InFlight++
 	f.stats.MaxInFlight = max(f.stats.MaxInFlight, f.stats.InFlight)
@@ -419,7 +391,7 @@ func Vector(text string) []float32 {
 // TokenVectors embeds each token of a text: its own hashed place counts 4, and those of the tokens beside it 1
 // each, before the vector is scaled to length 1. So one word keeps a cosine of about 0.8 or more with itself in
 // other company, and words that have no company in common have one near 0.
-func TokenVectors(text string) backend.TokenVectors {
+func TokenVectors(text string) backend.Encoded {
 	var tokens []string
 	for size := nextToken(text); size > 0; size = nextToken(text) {
 		token := strings.ToLower(strings.TrimLeftFunc(text[:size], unicode.IsSpace))
@@ -429,7 +401,7 @@ func TokenVectors(text string) backend.TokenVectors {
 		tokens = append(tokens, token)
 		text = text[size:]
 	}
-	answer := backend.TokenVectors{Tokens: tokens}
+	answer := backend.Encoded{Tokens: tokens}
 	for i := range tokens {
 		vector := make([]float32, 256)
 		sum := 0.0

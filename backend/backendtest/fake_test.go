@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 	check("embed", backend.CanEmbed, 256)
 	check("embed tokens", backend.CanEmbedTokens, 256)
 	check("score", backend.CanScore|backend.CanChoose, 2048)
-	check("rerank", backend.CanRerank, 256)
+	check("classify", backend.CanClassify, 256)
 	check("constrain", backend.CanGenerate|backend.CanConstrain, 4096)
 }
 
@@ -80,12 +80,12 @@ func TestFakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &Fake{PerToken: time.Second}
 		start := time.Now()
-		if _, err := f.Embed(t.Context(), []string{"a", "b", "c"}); err != nil || time.Since(start) != 3*time.Second {
+		if _, err := backend.Embed(t.Context(), f, []string{"a", "b", "c"}); err != nil || time.Since(start) != 3*time.Second {
 			t.Errorf("3 texts took %v, %v", time.Since(start), err)
 		}
-		go f.Embed(t.Context(), []string{"d"})
+		go backend.Embed(t.Context(), f, []string{"d"})
 		synctest.Wait()
-		if got := f.Stats(); got.InFlight != 1 || got.Texts != 4 {
+		if got := f.Stats(); got.InFlight != 1 || got.Inputs != 4 {
 			t.Errorf("stats are %+v", got)
 		}
 	})

@@ -36,7 +36,8 @@ func (s *suite) testConcurrent(t *testing.T) {
 		reqs = append(reqs, req)
 		alone = append(alone, s.generate(t, req))
 		if i > 0 && alone[i].PromptTokens <= alone[i-1].PromptTokens {
-			t.Fatalf("prompts of growing length have %d, then %d tokens", alone[i-1].PromptTokens, alone[i].PromptTokens)
+			t.Fatalf("prompts of growing length have %d, then %d tokens",
+				alone[i-1].PromptTokens, alone[i].PromptTokens)
 		}
 	}
 	var wg sync.WaitGroup
@@ -124,7 +125,8 @@ func (s *suite) testStop(t *testing.T) {
 	want, _, _ := strings.Cut(whole.Text, stop)
 	g := s.generate(t, req)
 	if strings.TrimSpace(g.Text) != strings.TrimSpace(want) || g.Stop != backend.StopEnd {
-		t.Errorf("%q stopped before %q is %q (%s), want %q (%s)", whole.Text, stop, g.Text, g.Stop, want, backend.StopEnd)
+		t.Errorf("%q stopped before %q is %q (%s), want %q (%s)",
+			whole.Text, stop, g.Text, g.Stop, want, backend.StopEnd)
 	}
 }
 
@@ -171,7 +173,8 @@ func (s *suite) testTexts(t *testing.T) {
 	chat := s.ask("You answer in one word.")
 	chat.Messages[0].Role = backend.System
 	chat.Messages = append(chat.Messages, backend.Message{Role: backend.User, Text: "Which colour is snow?"},
-		backend.Message{Role: backend.Assistant, Text: "White."}, backend.Message{Role: backend.User, Text: "And soot?"})
+		backend.Message{Role: backend.Assistant, Text: "White."},
+		backend.Message{Role: backend.User, Text: "And soot?"})
 	s.generate(t, chat)
 }
 

@@ -49,23 +49,19 @@ func Run(t *testing.T, c Config) {
 	if s.info.Ops.Has(backend.CanConstrain) {
 		t.Run("Constrain", s.testConstrain)
 	}
-	if s.info.Ops.Has(backend.CanEmbed) {
-		t.Run("Embed", s.testEmbed)
-	}
-	if s.info.Ops.Has(backend.CanEmbedTokens) {
-		t.Run("EmbedTokens", s.testEmbedTokens)
-	}
 	if s.info.Ops.Has(backend.CanScore) {
 		t.Run("Score", s.testScore)
 	}
 	if s.info.Ops.Has(backend.CanChoose) {
 		t.Run("Choose", s.testChoose)
 	}
-	if s.info.Ops.Has(backend.CanRerank) {
-		t.Run("Rerank", s.testRerank)
+	for _, e := range encodings() {
+		if s.info.Ops.Has(e.output.Op()) {
+			t.Run(e.name, func(t *testing.T) { s.testEncode(t, e) })
+		}
 	}
 	t.Run("Info constant", func(t *testing.T) {
-		if got := s.b.Info(); got != s.info {
+		if got := s.b.Info(); !reflect.DeepEqual(got, s.info) {
 			t.Errorf("Info changed from %+v to %+v", s.info, got)
 		}
 	})
@@ -184,21 +180,15 @@ func (s *suite) testUnsupported(t *testing.T) {
 		_, err := s.b.Generate(t.Context(), req)
 		checkError(t, "Generate with a schema", err, errors.ErrUnsupported)
 	}
-	if !s.info.Ops.Has(backend.CanEmbed) {
-		_, err := s.b.Embed(t.Context(), []string{"Hello."})
-		checkError(t, "Embed", err, errors.ErrUnsupported)
-	}
-	if !s.info.Ops.Has(backend.CanEmbedTokens) {
-		_, err := s.b.EmbedTokens(t.Context(), []string{"Hello."})
-		checkError(t, "EmbedTokens", err, errors.ErrUnsupported)
-	}
 	if !s.info.Ops.Has(backend.CanChoose) {
 		_, err := s.b.Score(t.Context(), scoreOf("Hello.", "Hi"))
 		checkError(t, "Score", err, errors.ErrUnsupported)
 	}
-	if !s.info.Ops.Has(backend.CanRerank) {
-		_, err := s.b.Rerank(t.Context(), []backend.Pair{{Query: "Hello.", Text: "Hi."}})
-		checkError(t, "Rerank", err, errors.ErrUnsupported)
+	for _, e := range encodings() {
+		if !s.info.Ops.Has(e.output.Op()) {
+			_, err := s.b.Encode(t.Context(), e.request(e.input("Hello.")))
+			checkError(t, "Encode, "+e.name, err, errors.ErrUnsupported)
+		}
 	}
 }
 
@@ -228,14 +218,6 @@ func (s *suite) testInvalid(t *testing.T) {
 		check("temperature not a number", func(r *backend.GenerateRequest) { r.Sampling.Temperature = math.NaN() })
 		check("negative draw", func(r *backend.GenerateRequest) { r.Draw = -1 })
 	}
-	if s.info.Ops.Has(backend.CanEmbed) {
-		_, err := s.b.Embed(t.Context(), []string{"Hello.", bad})
-		checkError(t, "Embed, text not UTF-8", err, backend.ErrInvalid)
-	}
-	if s.info.Ops.Has(backend.CanEmbedTokens) {
-		_, err := s.b.EmbedTokens(t.Context(), []string{"Hello.", bad})
-		checkError(t, "EmbedTokens, text not UTF-8", err, backend.ErrInvalid)
-	}
 	if s.info.Ops.Has(backend.CanChoose) {
 		_, err := s.b.Score(t.Context(), scoreOf(bad, "yes"))
 		checkError(t, "Score, text not UTF-8", err, backend.ErrInvalid)
@@ -244,13 +226,21 @@ func (s *suite) testInvalid(t *testing.T) {
 		_, err = s.b.Score(t.Context(), scoreOf("Hello."))
 		checkError(t, "Score, no continuations", err, backend.ErrInvalid)
 	}
-	if s.info.Ops.Has(backend.CanRerank) {
-		good := backend.Pair{Query: "Hello.", Text: "Hi."}
-		_, err := s.b.Rerank(t.Context(), []backend.Pair{good, {Query: bad, Text: "Hi."}})
-		checkError(t, "Rerank, query not UTF-8", err, backend.ErrInvalid)
-		_, err = s.b.Rerank(t.Context(), []backend.Pair{good, {Query: "Hello.", Text: bad}})
-		checkError(t, "Rerank, text not UTF-8", err, backend.ErrInvalid)
+	for _, e := range encodings() {
+		if !s.info.Ops.Has(e.output.Op()) {
+			continue
+		}
+		_, err := s.b.Encode(t.Context(), e.request(e.input("Hello."), backend.Pair{Text: bad}))
+		checkError(t, e.name+", text not UTF-8", err, backend.ErrInvalid)
+		_, err = s.b.Encode(t.Context(), e.request(e.input("Hello."), backend.Pair{Query: bad, Text: "Hi."}))
+		checkError(t, e.name+", query not UTF-8", err, backend.ErrInvalid)
+		if !e.output.OfPairs() {
+			_, err = s.b.Encode(t.Context(), e.request(e.input("Hello."), backend.Pair{Query: "Hello.", Text: "Hi."}))
+			checkError(t, e.name+", a query beside a text", err, backend.ErrInvalid)
+		}
 	}
+	_, err := s.b.Encode(t.Context(), &backend.EncodeRequest{Output: "colours", Inputs: backend.Texts("Hello.")})
+	checkError(t, "Encode, unknown output", err, backend.ErrInvalid)
 }
 
 // testCancelled asks with a context that has already ended.
@@ -261,21 +251,15 @@ func (s *suite) testCancelled(t *testing.T) {
 		_, err := s.b.Generate(ctx, s.ask("Hello."))
 		checkError(t, "Generate", err, context.Canceled)
 	}
-	if s.info.Ops.Has(backend.CanEmbed) {
-		_, err := s.b.Embed(ctx, []string{"Hello."})
-		checkError(t, "Embed", err, context.Canceled)
-	}
-	if s.info.Ops.Has(backend.CanEmbedTokens) {
-		_, err := s.b.EmbedTokens(ctx, []string{"Hello."})
-		checkError(t, "EmbedTokens", err, context.Canceled)
-	}
 	if s.info.Ops.Has(backend.CanChoose) {
 		_, err := s.b.Score(ctx, scoreOf("Hello.", "yes"))
 		checkError(t, "Score", err, context.Canceled)
 	}
-	if s.info.Ops.Has(backend.CanRerank) {
-		_, err := s.b.Rerank(ctx, []backend.Pair{{Query: "Hello.", Text: "Hi."}})
-		checkError(t, "Rerank", err, context.Canceled)
+	for _, e := range encodings() {
+		if s.info.Ops.Has(e.output.Op()) {
+			_, err := s.b.Encode(ctx, e.request(e.input("Hello.")))
+			checkError(t, "Encode, "+e.name, err, context.Canceled)
+		}
 	}
 }
 
@@ -315,9 +299,9 @@ func (s *suite) testScore(t *testing.T) {
 		}
 		return sum / float64(len(list))
 	}
-	likelier := mean(got.LogProbs[0]) > mean(got.LogProbs[1])
-	if s.info.Ops.Has(backend.CanGenerate) && !likelier {
-		t.Errorf("%q has mean log-probability %v, %q has %v: want the first to be likelier",
+	preferred := mean(got.LogProbs[0]) > mean(got.LogProbs[1])
+	if s.info.Ops.Has(backend.CanGenerate) && !preferred {
+		t.Errorf("%q has mean log-probability %v, %q has %v: want the first to be more probable",
 			req.Continuations[0], mean(got.LogProbs[0]), req.Continuations[1], mean(got.LogProbs[1]))
 	}
 	if !near(got.LogProbs[0], got.LogProbs[2]) {
@@ -356,7 +340,8 @@ func (s *suite) testChoose(t *testing.T) {
 		}
 	}
 	if a, b := got.LogProbs[0][0], got.LogProbs[1][0]; s.info.Ops.Has(backend.CanGenerate) && a <= b {
-		t.Errorf("%q begins with log-probability %v, %q with %v: want the first to be likelier", liked, a, "xylophone", b)
+		t.Errorf("%q begins with log-probability %v, %q with %v: want the first to be more probable",
+			liked, a, "xylophone", b)
 	}
 	if !near(got.LogProbs[0][:1], got.LogProbs[2][:1]) {
 		t.Errorf("the same continuation twice in one request: %v and %v", got.LogProbs[0], got.LogProbs[2])

@@ -18,10 +18,8 @@ import (
 type broken struct {
 	*Fake
 	generate func(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error)
-	embed    func(ctx context.Context, texts []string) ([][]float32, error)
-	tokens   func(ctx context.Context, texts []string) ([]backend.TokenVectors, error)
+	encode   func(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error)
 	score    func(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error)
-	rerank   func(ctx context.Context, pairs []backend.Pair) ([][]float32, error)
 	close    func() error
 }
 
@@ -32,18 +30,11 @@ func (b *broken) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	return b.Fake.Generate(ctx, req)
 }
 
-func (b *broken) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if b.embed != nil {
-		return b.embed(ctx, texts)
+func (b *broken) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	if b.encode != nil {
+		return b.encode(ctx, req)
 	}
-	return b.Fake.Embed(ctx, texts)
-}
-
-func (b *broken) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
-	if b.tokens != nil {
-		return b.tokens(ctx, texts)
-	}
-	return b.Fake.EmbedTokens(ctx, texts)
+	return b.Fake.Encode(ctx, req)
 }
 
 func (b *broken) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
@@ -53,11 +44,15 @@ func (b *broken) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 	return b.Fake.Score(ctx, req)
 }
 
-func (b *broken) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
-	if b.rerank != nil {
-		return b.rerank(ctx, pairs)
+// spoil changes the answers for one output, given what was asked.
+func (b *broken) spoil(output backend.Output, change func(inputs []backend.Pair, items []backend.Encoded)) {
+	b.encode = func(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+		answer, err := b.Fake.Encode(ctx, req)
+		if err == nil && req.Output == output {
+			change(req.Inputs, answer.Items)
+		}
+		return answer, err
 	}
-	return b.Fake.Rerank(ctx, pairs)
 }
 
 func (b *broken) Close() error {
@@ -71,12 +66,12 @@ func (b *broken) Close() error {
 func faults() map[string]func(*broken) {
 	return map[string]func(*broken){
 		"Invalid": func(b *broken) {
-			b.embed = func(ctx context.Context, texts []string) ([][]float32, error) {
-				var valid []string
-				for _, text := range texts {
-					valid = append(valid, strings.ToValidUTF8(text, "?"))
+			b.encode = func(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+				valid := &backend.EncodeRequest{Output: req.Output}
+				for _, p := range req.Inputs {
+					valid.Inputs = append(valid.Inputs, backend.Pair{Query: p.Query, Text: strings.ToValidUTF8(p.Text, "?")})
 				}
-				return b.Fake.Embed(ctx, valid)
+				return b.Fake.Encode(ctx, valid)
 			}
 		},
 		"Cancelled": func(b *broken) {
@@ -139,46 +134,38 @@ func faults() map[string]func(*broken) {
 			}
 		},
 		"Embed/Batches": func(b *broken) { // large batches come back in another order
-			b.embed = func(ctx context.Context, texts []string) ([][]float32, error) {
-				v, err := b.Fake.Embed(ctx, texts)
-				if len(v) > 500 {
-					slices.Reverse(v)
+			b.spoil(backend.Embedding, func(_ []backend.Pair, items []backend.Encoded) {
+				if len(items) > 500 {
+					slices.Reverse(items)
 				}
-				return v, err
-			}
+			})
 		},
 		"Embed/Texts": func(b *broken) { // the vector of nothing is zero
-			b.embed = func(ctx context.Context, texts []string) ([][]float32, error) {
-				v, err := b.Fake.Embed(ctx, texts)
-				for i := range v {
-					if texts[i] == "" {
-						clear(v[i])
+			b.spoil(backend.Embedding, func(inputs []backend.Pair, items []backend.Encoded) {
+				for i := range items {
+					if inputs[i].Text == "" {
+						clear(items[i].Vectors[0])
 					}
 				}
-				return v, err
-			}
+			})
 		},
 		"EmbedTokens/Batches": func(b *broken) { // the vectors of a batch are computed together
-			b.tokens = func(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
-				a, err := b.Fake.EmbedTokens(ctx, texts)
-				for i := range a {
-					for _, v := range a[i].Vectors {
-						v[0] += 1e-5 * float32(len(texts))
+			b.spoil(backend.TokenEmbeddings, func(_ []backend.Pair, items []backend.Encoded) {
+				for _, item := range items {
+					for _, v := range item.Vectors {
+						v[0] += 1e-5 * float32(len(items))
 					}
 				}
-				return a, err
-			}
+			})
 		},
 		"EmbedTokens/Texts": func(b *broken) { // a word's vector is the same everywhere
-			b.tokens = func(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
-				a, err := b.Fake.EmbedTokens(ctx, texts)
-				for i := range a {
-					for k, token := range a[i].Tokens {
-						a[i].Vectors[k] = Vector(token)
+			b.spoil(backend.TokenEmbeddings, func(_ []backend.Pair, items []backend.Encoded) {
+				for _, item := range items {
+					for k, token := range item.Tokens {
+						item.Vectors[k] = Vector(token)
 					}
 				}
-				return a, err
-			}
+			})
 		},
 		"Score": func(b *broken) { // probabilities, not their logarithms
 			b.score = func(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
@@ -189,25 +176,26 @@ func faults() map[string]func(*broken) {
 				return s, err
 			}
 		},
-		"Rerank/Batches": func(b *broken) { // large batches come back in another order
-			b.rerank = func(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
-				v, err := b.Fake.Rerank(ctx, pairs)
-				if len(v) > 50 {
-					slices.Reverse(v)
+		"Classify/Batches": func(b *broken) { // large batches come back in another order
+			b.spoil(backend.HeadOutputs, func(_ []backend.Pair, items []backend.Encoded) {
+				if len(items) > 50 {
+					slices.Reverse(items)
 				}
-				return v, err
+			})
+		},
+		"Classify/Texts": func(b *broken) { // the text is cut to fit
+			b.encode = func(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+				if req.Output != backend.HeadOutputs {
+					return b.Fake.Encode(ctx, req)
+				}
+				short := &backend.EncodeRequest{Output: req.Output, Inputs: slices.Clone(req.Inputs)}
+				for i, p := range short.Inputs {
+					short.Inputs[i].Text = p.Text[:min(len(p.Text), 3000)]
+				}
+				return b.Fake.Encode(ctx, short)
 			}
 		},
-		"Rerank/Texts": func(b *broken) { // the text is cut to fit
-			b.rerank = func(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
-				short := slices.Clone(pairs)
-				for i, p := range short {
-					short[i].Text = p.Text[:min(len(p.Text), 3000)]
-				}
-				return b.Fake.Rerank(ctx, short)
-			}
-		},
-		"Rerank/Concurrent": func(b *broken) { // numbers depend on what runs beside
+		"Classify/Concurrent": func(b *broken) { // numbers depend on what runs beside
 			b.Outputs = func(p backend.Pair) []float32 {
 				time.Sleep(time.Millisecond) // company may come
 				return []float32{float32(len(p.Text) + b.Stats().InFlight)}

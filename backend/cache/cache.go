@@ -13,7 +13,6 @@ package cache
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -50,7 +49,7 @@ func ParseMode(s string) (Mode, error) {
 // A Drift is an answer that Verify found to differ from the stored one.
 type Drift struct {
 	Key    backend.Key
-	Op     string // "generate", "embed", "embed_tokens", "score" or "rerank"
+	Op     string // see Entry
 	Stored string // the stored answer, as JSON
 	Fresh  string // the answer now
 }
@@ -93,7 +92,7 @@ func Wrap(engine backend.Backend, store *Store, mode Mode, drift func(Drift)) *B
 func (b *Backend) Info() backend.Info { return b.info }
 
 // Calls returns how many answers came from the store, or from an equal request in flight, and how many the
-// engine computed. A text embedded counts as one, and so does a pair.
+// engine computed. Of an Encode each input counts as one.
 func (b *Backend) Calls() (cached, computed int64) {
 	return b.cached.Load(), b.computed.Load()
 }
@@ -110,100 +109,6 @@ func (b *Backend) begin(ctx context.Context) error {
 		return backend.ErrClosed
 	}
 	return ctx.Err()
-}
-
-// Generate answers from the store, or from the engine.
-func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
-	if b.mode == Off {
-		return b.generate(ctx, req)
-	}
-	if err := b.begin(ctx); err != nil {
-		return nil, err
-	}
-	key := backend.GenerateKey(b.info, req)
-	if g, ok := lookup(b, key, decodeGeneration); ok {
-		return g, nil
-	}
-	own := *req // the caller may leave, and reuse its request, while the engine is still at work
-	own.Messages, own.Schema, own.Stop = slices.Clone(req.Messages), slices.Clone(req.Schema), slices.Clone(req.Stop)
-	g, err := join(ctx, b, key, func(ctx context.Context) (*backend.Generation, error) {
-		if g, ok := b.again(key); ok {
-			return decodeGeneration(g)
-		}
-		g, err := b.generate(ctx, &own)
-		if err == nil && checkGeneration(g) == nil {
-			b.keep(key, opGenerate, newGenerateRecord(&own), g)
-		}
-		return g, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	shared := *g
-	return &shared, nil
-}
-
-// Score answers from the store, or from the engine.
-func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
-	if b.mode == Off {
-		return b.score(ctx, req)
-	}
-	if err := b.begin(ctx); err != nil {
-		return nil, err
-	}
-	key := backend.ScoreKey(b.info, req)
-	if s, ok := lookup(b, key, decodeScores); ok {
-		return s, nil
-	}
-	own := *req
-	own.Messages, own.Continuations = slices.Clone(req.Messages), slices.Clone(req.Continuations)
-	s, err := join(ctx, b, key, func(ctx context.Context) (*backend.Scores, error) {
-		if s, ok := b.again(key); ok {
-			return decodeScores(s)
-		}
-		s, err := b.score(ctx, &own)
-		if err == nil && checkScores(s) == nil {
-			b.keep(key, opScore, scoreRecord{own}, s)
-		}
-		return s, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	shared := *s
-	shared.LogProbs = slices.Clone(s.LogProbs)
-	for i, list := range shared.LogProbs {
-		shared.LogProbs[i] = slices.Clone(list)
-	}
-	return &shared, nil
-}
-
-// generate asks the engine, and counts its answers.
-func (b *Backend) generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
-	g, err := b.engine.Generate(ctx, req)
-	if err == nil {
-		b.computed.Add(1)
-	}
-	return g, err
-}
-
-// score asks the engine, and counts its answers.
-func (b *Backend) score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
-	s, err := b.engine.Score(ctx, req)
-	if err == nil {
-		b.computed.Add(1)
-	}
-	return s, err
-}
-
-func decodeGeneration(payload []byte) (*backend.Generation, error) {
-	g := new(backend.Generation)
-	return g, json.Unmarshal(payload, g)
-}
-
-func decodeScores(payload []byte) (*backend.Scores, error) {
-	s := new(backend.Scores)
-	return s, json.Unmarshal(payload, s)
 }
 
 // lookup answers from the store, where the mode allows it, and counts the outcome.
@@ -232,9 +137,8 @@ func (b *Backend) again(key backend.Key) (payload []byte, ok bool) {
 }
 
 // keep stores an answer, or compares it with the stored one.
-func (b *Backend) keep(key backend.Key, op string, request, answer any) {
-	payload, err := encodeAnswer(answer)
-	if err != nil || len(payload) > maxPayload {
+func (b *Backend) keep(key backend.Key, op string, request any, payload []byte) {
+	if len(payload) > maxPayload {
 		return // an answer that could not be read again is not stored
 	}
 	if b.mode == Verify {
@@ -257,17 +161,6 @@ func (b *Backend) keep(key backend.Key, op string, request, answer any) {
 		answer:  b.store.packer.pack(key, partAnswer, payload),
 		request: b.store.packer.pack(key, partRequest, record),
 	})
-}
-
-// encodeAnswer returns the payload of an answer.
-func encodeAnswer(answer any) ([]byte, error) {
-	switch answer := answer.(type) {
-	case []float32:
-		return vectorBytes(answer), nil
-	case backend.TokenVectors:
-		return tokensBytes(answer)
-	}
-	return marshal(answer)
 }
 
 // show is readable for messages.

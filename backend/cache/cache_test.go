@@ -84,12 +84,16 @@ func (c *constant) Score(ctx context.Context, req *backend.ScoreRequest) (*backe
 	return &s, nil
 }
 
-func (c *constant) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return c.get().vectors[:len(texts)], nil
-}
-
-func (c *constant) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
-	return c.get().outputs[:len(pairs)], nil
+func (c *constant) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	list := c.get().vectors
+	if req.Output == backend.HeadOutputs {
+		list = c.get().outputs
+	}
+	answer := &backend.Encoding{}
+	for i := range req.Inputs {
+		answer.Items = append(answer.Items, backend.Encoded{Vectors: [][]float32{list[i]}})
+	}
+	return answer, nil
 }
 
 // randomAnswers are answers that any engine may give, odd ones among them.
@@ -153,10 +157,10 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		got.generation, got.scores = *g, *s
-		if got.vectors, err = b.Embed(t.Context(), []string{fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)}); err != nil {
+		if got.vectors, err = backend.Embed(t.Context(), b, []string{fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)}); err != nil {
 			t.Fatal(err)
 		}
-		if got.outputs, err = b.Rerank(t.Context(), []backend.Pair{{Query: "a", Text: fmt.Sprint(i)}, {Query: fmt.Sprint(i)}}); err != nil {
+		if got.outputs, err = backend.Classify(t.Context(), b, []backend.Pair{{Query: "a", Text: fmt.Sprint(i)}, {Query: fmt.Sprint(i)}}); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(got, all[i]) || !math.Signbit(float64(got.outputs[1][3])) {
@@ -261,8 +265,8 @@ func TestErrors(t *testing.T) {
 	for i, want := range []error{fault, nil} {
 		_, err := b.Generate(t.Context(), ask("hello"))
 		_, serr := b.Score(t.Context(), &backend.ScoreRequest{Messages: ask("hello").Messages, Continuations: []string{"yes"}})
-		_, eerr := b.Embed(t.Context(), []string{"hello"})
-		_, rerr := b.Rerank(t.Context(), []backend.Pair{{Text: "hello"}})
+		_, eerr := backend.Embed(t.Context(), b, []string{"hello"})
+		_, rerr := backend.Classify(t.Context(), b, []backend.Pair{{Text: "hello"}})
 		if err != want || serr != want || eerr != want || rerr != want {
 			t.Errorf("round %d: %v, %v, %v, %v, want %v", i, err, serr, eerr, rerr, want)
 		}
@@ -273,12 +277,12 @@ func TestErrors(t *testing.T) {
 func TestEmbedMisses(t *testing.T) {
 	var asked [][]string
 	fake := &backendtest.Fake{Before: func(_ context.Context, call backendtest.Call) error {
-		asked = append(asked, call.Texts)
+		asked = append(asked, call.Texts())
 		return nil
 	}}
 	b := Wrap(fake, open(t), Use, nil)
 	for _, texts := range [][]string{{"a", "b"}, {"c", "a", "d", "c", "b"}, {"d", "c", "d"}, {"e", "e", "e"}} {
-		vectors, err := b.Embed(t.Context(), texts)
+		vectors, err := backend.Embed(t.Context(), b, texts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,15 +301,15 @@ func TestEmbedMisses(t *testing.T) {
 	}
 }
 
-// TestRerankPairs checks that each pair has an answer of its own: only those missing are asked for, only
+// TestClassifyPairs checks that each pair has an answer of its own: only those missing are asked for, only
 // finite numbers are kept, and Verify tells which pair drifted.
-func TestRerankPairs(t *testing.T) {
+func TestClassifyPairs(t *testing.T) {
 	const bad = "not a number"
 	var asked [][]backend.Pair
 	bias := float32(0)
 	fake := &backendtest.Fake{
 		Before: func(_ context.Context, call backendtest.Call) error {
-			asked = append(asked, call.Pairs)
+			asked = append(asked, call.Encode.Inputs)
 			return nil
 		},
 		Outputs: func(p backend.Pair) []float32 {
@@ -318,9 +322,9 @@ func TestRerankPairs(t *testing.T) {
 	store := open(t)
 	check := func(b *Backend, second float32, pairs ...backend.Pair) {
 		t.Helper()
-		got, err := b.Rerank(t.Context(), pairs)
+		got, err := backend.Classify(t.Context(), b, pairs)
 		if err != nil || len(got) != len(pairs) {
-			t.Fatalf("Rerank: %v, %v", got, err)
+			t.Fatalf("Classify: %v, %v", got, err)
 		}
 		for i, p := range pairs {
 			if want := []float32{float32(len(p.Query)), float32(len(p.Text)) + second}; p.Text != bad && !slices.Equal(got[i], want) {
@@ -342,7 +346,7 @@ func TestRerankPairs(t *testing.T) {
 	bias = 0.5
 	var drifts []Drift
 	check(Wrap(fake, store, Verify, func(d Drift) { drifts = append(drifts, d) }), 0.5, a, backend.Pair{Query: "new"})
-	if len(drifts) != 1 || drifts[0] != (Drift{backend.RerankKey(fake.Info(), a), "rerank", "[1,2]", "[1,2.5]"}) {
+	if len(drifts) != 1 || drifts[0] != (Drift{backend.EncodeKey(fake.Info(), backend.HeadOutputs, a), "rerank", "[1,2]", "[1,2.5]"}) {
 		t.Errorf("drifts are %+v", drifts)
 	}
 	check(Wrap(fake, store, Use, nil), 0, a)

@@ -13,7 +13,7 @@ type flight struct {
 	cancel  context.CancelFunc
 	waiting int           // guarded by Backend.mu
 	done    chan struct{} // closed when value and err are set
-	value   any           // *Generation, *Scores, or the answers to items by their keys
+	value   any           // the answers by their keys: a map[backend.Key]A
 	err     error
 }
 
@@ -64,27 +64,4 @@ func (b *Backend) leave(f *flight) {
 		f.cancel()
 		b.forget(f)
 	}
-}
-
-// join waits for the flight for key, or starts one that asks.
-func join[T any](ctx context.Context, b *Backend, key backend.Key, ask func(context.Context) (T, error)) (T, error) {
-	b.mu.Lock()
-	f := b.flights[key]
-	joined := f != nil
-	if joined {
-		f.waiting++
-		b.store.joined.Add(1)
-	} else {
-		f = b.start(ctx, []backend.Key{key}, func(ctx context.Context) (any, error) { return ask(ctx) })
-	}
-	b.mu.Unlock()
-	value, err := b.wait(ctx, f)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	if joined {
-		b.cached.Add(1)
-	}
-	return value.(T), nil
 }

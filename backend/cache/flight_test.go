@@ -115,7 +115,7 @@ func testEmbedTogether(t *testing.T) {
 		if err := inner(ctx, call); err != nil {
 			return err
 		}
-		if slices.Contains(call.Texts, "poison") {
+		if slices.Contains(call.Texts(), "poison") {
 			return backend.ErrInvalid
 		}
 		return nil
@@ -124,7 +124,7 @@ func testEmbedTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	embed := func(ctx context.Context, want error, texts ...string) {
 		wg.Go(func() {
-			vectors, err := b.Embed(ctx, texts)
+			vectors, err := backend.Embed(ctx, b, texts)
 			if !errors.Is(err, want) {
 				t.Errorf("Embed(%q): %v, want %v", texts, err, want)
 			}
@@ -195,7 +195,7 @@ func randomCall(ctx context.Context, b backend.Backend, rng *rand.Rand) error {
 	for range 1 + rng.IntN(5) {
 		texts = append(texts, fmt.Sprint("text ", rng.IntN(60)))
 	}
-	vectors, err := b.Embed(ctx, texts)
+	vectors, err := backend.Embed(ctx, b, texts)
 	for i, v := range vectors {
 		if !slices.Equal(v, backendtest.Vector(texts[i])) {
 			return fmt.Errorf("wrong vector for %q", texts[i])

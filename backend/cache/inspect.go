@@ -15,17 +15,22 @@ import (
 
 // An Entry is a stored answer with the request that it answers, for people to read.
 type Entry struct {
-	Key      backend.Key     `json:"-"`
-	Op       string          `json:"op"` // "generate", "embed", "embed_tokens", "score" or "rerank"
-	Engine   string          `json:"engine"`
-	Model    string          `json:"model"`
-	Digest   string          `json:"digest"`
-	Context  int             `json:"context"`
-	Created  time.Time       `json:"created"`
-	LastUsed time.Time       `json:"last_used"` // to within a week
-	Size     int64           `json:"size"`      // bytes stored
-	Request  json.RawMessage `json:"request"`   // of an embedding: {"text"}; of a pair: {"query", "text"}
-	Answer   json.RawMessage `json:"answer"`    // of an embedding: {"dimensions", "vector"}, base64 of little-endian float32; of tokens: {"tokens", "dimensions", "vectors"}, likewise, one after the other; of a pair: [number, ...]
+	Key      backend.Key `json:"-"`
+	Op       string      `json:"op"` // "generate", "embed", "embed_tokens", "score" or "rerank"
+	Engine   string      `json:"engine"`
+	Model    string      `json:"model"`
+	Digest   string      `json:"digest"`
+	Context  int         `json:"context"`
+	Created  time.Time   `json:"created"`
+	LastUsed time.Time   `json:"last_used"` // to within a week
+	Size     int64       `json:"size"`      // bytes stored
+
+	// Request is of a text to encode {"text"}, of a pair {"query", "text"}.
+	Request json.RawMessage `json:"request"`
+
+	// Answer is of an embedding {"dimensions", "vector"}, base64 of little-endian float32; of tokens {"tokens",
+	// "dimensions", "vectors"}, likewise, one after the other; of a classification head [number, ...].
+	Answer json.RawMessage `json:"answer"`
 }
 
 const selectEntries = `SELECT key, op, engine, m.model, digest, context, created, used, answer, request
@@ -69,7 +74,8 @@ func (s *Store) Entry(prefix string) (*Entry, error) {
 func keyRange(prefix string) (lo, hi []byte, err error) {
 	const digits = 2 * len(backend.Key{})
 	if prefix == "" || len(prefix) > digits {
-		return nil, nil, fmt.Errorf("%q is not the beginning of a key: it takes 1 to %d hexadecimal digits", prefix, digits)
+		return nil, nil, fmt.Errorf("%q is not the beginning of a key: it takes 1 to %d hexadecimal digits",
+			prefix, digits)
 	}
 	lo, err = hex.DecodeString(prefix + strings.Repeat("0", digits-len(prefix)))
 	if err != nil {
@@ -115,7 +121,7 @@ type Stats struct {
 	Bytes   int64   `json:"bytes"` // on disk
 	Groups  []Group `json:"groups"`
 
-	// Since Open, in this process. A text embedded counts as one.
+	// Since Open, in this process. Of an Encode each input counts as one.
 	Hits    int64 `json:"hits"`
 	Misses  int64 `json:"misses"`  // joined ones included
 	Joined  int64 `json:"joined"`  // misses answered by an equal request in flight
@@ -153,7 +159,8 @@ func (s *Store) Stats() (*Stats, error) {
 			st.Bytes += info.Size()
 		}
 	}
-	rows, err := s.db.Query(`SELECT op, engine, m.model, digest, context, count(*), sum(length(answer) + length(request))
+	rows, err := s.db.Query(`SELECT op, engine, m.model, digest, context, count(*),
+			sum(length(answer) + length(request))
 		FROM answers a JOIN models m ON a.model = m.id GROUP BY m.id, op ORDER BY m.model, op, m.id`)
 	if err != nil {
 		return nil, explain(s.path, err)

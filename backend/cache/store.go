@@ -197,7 +197,8 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%s is damaged (%v): move it away, and a new one will be made", path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
-		return fmt.Errorf("%s cannot be written (%v): check its permissions, name another file, or turn the cache off", path, err)
+		return fmt.Errorf("%s cannot be written (%v): check its permissions, name another file, or turn the cache off",
+			path, err)
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%s cannot grow (%v): free space on its disk, prune it, or turn the cache off", path, err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
@@ -390,7 +391,8 @@ func (s *Store) openReader() (*reader, error) {
 	}
 	r := &reader{conn: conn}
 	err = conn.Raw(func(c any) error {
-		s, err := c.(driver.ConnPrepareContext).PrepareContext(ctx, "SELECT answer, created, used FROM answers WHERE key = ?")
+		const query = "SELECT answer, created, used FROM answers WHERE key = ?"
+		s, err := c.(driver.ConnPrepareContext).PrepareContext(ctx, query)
 		if err == nil {
 			r.get = s.(statement)
 		}

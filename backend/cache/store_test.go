@@ -26,7 +26,7 @@ func fill(t testing.TB, s *Store, n int) *Backend {
 		if _, err := b.Generate(t.Context(), ask(fmt.Sprint("question ", i))); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Embed(t.Context(), []string{fmt.Sprint("text ", i)}); err != nil {
+		if _, err := backend.Embed(t.Context(), b, []string{fmt.Sprint("text ", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,7 +42,7 @@ func TestFlippedBit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := backend.EmbedKey(backend.Info{}, "a")
+	key := backend.EncodeKey(backend.Info{}, backend.Embedding, backend.Pair{Text: "a"})
 	for _, payload := range []string{"", "short", strings.Repeat("long, so that it is compressed; ", 30)} {
 		value := p.pack(key, partAnswer, []byte(payload))
 		if got, err := p.unpack(key, partAnswer, value); err != nil || string(got) != payload {

@@ -79,7 +79,8 @@ func (s *Store) Export(w io.Writer) (entries int, err error) {
 			s.damaged.Add(1) // Import would refuse it, and all that follows
 			continue
 		}
-		line := transferLine{e.Key.String(), e.Op, e.Engine, e.Model, e.Digest, e.Context, e.Created.UTC(), e.Request, e.Answer}
+		line := transferLine{e.Key.String(), e.Op, e.Engine, e.Model, e.Digest, e.Context, e.Created.UTC(),
+			e.Request, e.Answer}
 		if err := enc.Encode(line); err != nil {
 			return entries, err
 		}
@@ -216,7 +217,7 @@ func (s *Store) insert(batch []*entry, done *Imported) error {
 			return err
 		}
 		defer insert.Close()
-		models := map[backend.Info]int64{}
+		models := map[backend.Identity]int64{}
 		now := time.Now().UnixMilli()
 		for _, e := range batch {
 			id, err := modelID(tx, models, e.info)

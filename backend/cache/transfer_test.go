@@ -19,7 +19,7 @@ import (
 func TestEntry(t *testing.T) {
 	s := open(t)
 	half := func(backend.Pair) []float32 { return []float32{0.5} }
-	b := Wrap(&backendtest.Fake{Outputs: half, About: backend.Info{Ops: backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanRerank | backend.CanConstrain}},
+	b := Wrap(&backendtest.Fake{Outputs: half, About: backend.Info{Ops: backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanClassify | backend.CanConstrain}},
 		s, Use, nil)
 	req := ask("is 1 < 2 & 3?")
 	req.Schema = json.RawMessage(`{ "type": "object" }`)
@@ -27,7 +27,7 @@ func TestEntry(t *testing.T) {
 	if _, err := b.Generate(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Embed(t.Context(), []string{"a text"}); err != nil {
+	if _, err := backend.Embed(t.Context(), b, []string{"a text"}); err != nil {
 		t.Fatal(err)
 	}
 	key := backend.GenerateKey(b.Info(), req)
@@ -43,14 +43,14 @@ func TestEntry(t *testing.T) {
 	if err := json.Unmarshal(e.Answer, &g); err != nil || g.OutputTokens != 8 {
 		t.Errorf("answer is %s, %v", e.Answer, err)
 	}
-	e, err = s.Entry(backend.EmbedKey(b.Info(), "a text").String())
+	e, err = s.Entry(backend.EncodeKey(b.Info(), backend.Embedding, backend.Pair{Text: "a text"}).String())
 	if err != nil || string(e.Request) != `{"text":"a text"}` || !strings.HasPrefix(string(e.Answer), `{"dimensions":256,"vector":"`) {
 		t.Errorf("entry is %+v, %v", e, err)
 	}
-	if _, err := b.Rerank(t.Context(), []backend.Pair{{Query: "a query", Text: "a text"}}); err != nil {
+	if _, err := backend.Classify(t.Context(), b, []backend.Pair{{Query: "a query", Text: "a text"}}); err != nil {
 		t.Fatal(err)
 	}
-	e, err = s.Entry(backend.RerankKey(b.Info(), backend.Pair{Query: "a query", Text: "a text"}).String())
+	e, err = s.Entry(backend.EncodeKey(b.Info(), backend.HeadOutputs, backend.Pair{Query: "a query", Text: "a text"}).String())
 	if err != nil || string(e.Request) != `{"query":"a query","text":"a text"}` || string(e.Answer) != `[0.5]` || e.Op != "rerank" {
 		t.Errorf("entry is %+v, %v", e, err)
 	}
@@ -154,11 +154,11 @@ func TestTransfer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := b.Embed(t.Context(), []string{fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)})
+		v, err := backend.Embed(t.Context(), b, []string{fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := b.Rerank(t.Context(), []backend.Pair{{Query: "a", Text: fmt.Sprint(i)}, {Query: fmt.Sprint(i)}})
+		o, err := backend.Classify(t.Context(), b, []backend.Pair{{Query: "a", Text: fmt.Sprint(i)}, {Query: fmt.Sprint(i)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestImportRefuses(t *testing.T) {
 	if _, err := b.Score(t.Context(), &backend.ScoreRequest{Messages: ask("x").Messages, Continuations: []string{"yes"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Rerank(t.Context(), []backend.Pair{{Query: "a query", Text: "a text"}}); err != nil {
+	if _, err := backend.Classify(t.Context(), b, []backend.Pair{{Query: "a query", Text: "a text"}}); err != nil {
 		t.Fatal(err)
 	}
 	data, lines := exported(t, from)
@@ -317,7 +317,7 @@ func FuzzUnpack(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	key := backend.EmbedKey(backend.Info{}, "x")
+	key := backend.EncodeKey(backend.Info{}, backend.Embedding, backend.Pair{Text: "x"})
 	f.Add([]byte("payload"), []byte("value"))
 	f.Add([]byte(strings.Repeat("a", 500)), p.pack(key, partAnswer, []byte("other")))
 	f.Fuzz(func(t *testing.T, payload, value []byte) {

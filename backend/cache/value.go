@@ -16,20 +16,17 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// The operations, as they are stored.
+// The operations, as they are stored; those of Encode: see opOf.
 const (
-	opGenerate    = "generate"
-	opEmbed       = "embed"
-	opEmbedTokens = "embed_tokens"
-	opScore       = "score"
-	opRerank      = "rerank"
+	opGenerate = "generate"
+	opScore    = "score"
 )
 
 // A stored value is
 //
 //	1 byte    format: how the payload is packed
 //	4 bytes   CRC-32C of the key, the part, the format and the payload, little endian
-//	n bytes   payload: JSON; for an embedding its float32 values, little endian; for tokens see tokensBytes
+//	n bytes   payload: JSON, but for what forms of encoded inputs say otherwise: see formOf
 //
 // The key and the part (which column it is) are in the sum and not in the value, so that a value that
 // strayed into another row or column is as bad as a damaged one.
@@ -135,9 +132,6 @@ type (
 		backend.GenerateRequest
 		Schema string `json:"schema,omitempty"`
 	}
-	embedRecord struct {
-		Text string `json:"text"`
-	}
 	scoreRecord struct {
 		backend.ScoreRequest
 	}
@@ -166,24 +160,6 @@ func recordKey(info backend.Info, op string, request []byte) (backend.Key, error
 		}
 		req := r.request()
 		return backend.GenerateKey(info, req), req.Check()
-	case opEmbed:
-		var r embedRecord
-		if err := unmarshal(request, &r); err != nil {
-			return backend.Key{}, err
-		}
-		return backend.EmbedKey(info, r.Text), backend.CheckText(r.Text)
-	case opEmbedTokens:
-		var r embedRecord
-		if err := unmarshal(request, &r); err != nil {
-			return backend.Key{}, err
-		}
-		return backend.EmbedTokensKey(info, r.Text), backend.CheckText(r.Text)
-	case opRerank:
-		var p backend.Pair
-		if err := unmarshal(request, &p); err != nil {
-			return backend.Key{}, err
-		}
-		return backend.RerankKey(info, p), p.Check()
 	case opScore:
 		var r scoreRecord
 		if err := unmarshal(request, &r); err != nil {
@@ -191,56 +167,27 @@ func recordKey(info backend.Info, op string, request []byte) (backend.Key, error
 		}
 		return backend.ScoreKey(info, &r.ScoreRequest), r.ScoreRequest.Check()
 	}
-	return backend.Key{}, fmt.Errorf("unknown operation %q", op)
-}
-
-// A vectorRecord is how an embedding is shown and exported.
-type vectorRecord struct {
-	Dimensions int    `json:"dimensions"`
-	Vector     []byte `json:"vector"` // float32, little endian; base64 in JSON
-}
-
-// outputs are a classification head's numbers, stored as JSON, which keeps every bit of a float32 that is finite.
-type outputs []float32
-
-func decodeOutputs(payload []byte) ([]float32, error) {
-	var o outputs
-	if err := unmarshal(payload, &o); err != nil {
-		return nil, err
+	output, ok := outputOf(op)
+	if !ok {
+		return backend.Key{}, fmt.Errorf("unknown operation %q", op)
 	}
-	return o, checkOutputs(o)
-}
-
-func vectorBytes(vector []float32) []byte {
-	b := make([]byte, 0, 4*len(vector))
-	for _, v := range vector {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	input, err := recordInput(output, request)
+	if err != nil {
+		return backend.Key{}, err
 	}
-	return b
-}
-
-func bytesVector(b []byte) ([]float32, error) {
-	if len(b) == 0 || len(b)%4 != 0 {
-		return nil, errDamaged
-	}
-	vector := make([]float32, len(b)/4)
-	for i := range vector {
-		vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return vector, nil
+	req := &backend.EncodeRequest{Output: output, Inputs: []backend.Pair{input}}
+	return backend.EncodeKey(info, output, input), req.Check()
 }
 
 // readable turns the payload of an answer into JSON, and payload turns it back.
 func readable(op string, payload []byte) (json.RawMessage, error) {
-	switch op {
-	case opEmbed:
-		return marshal(vectorRecord{len(payload) / 4, payload})
-	case opEmbedTokens:
-		v, err := bytesTokens(payload)
+	if output, ok := outputOf(op); ok {
+		form := formOf(output)
+		e, err := form.decode(payload)
 		if err != nil {
 			return nil, err
 		}
-		return marshal(newTokensRecord(v))
+		return marshal(form.record(e))
 	}
 	if !json.Valid(payload) {
 		return nil, errDamaged
@@ -252,54 +199,35 @@ func readable(op string, payload []byte) (json.RawMessage, error) {
 func payload(op string, answer []byte) ([]byte, error) {
 	switch op {
 	case opGenerate:
-		var g backend.Generation
-		if err := unmarshal(answer, &g); err != nil {
-			return nil, err
-		}
-		if err := checkGeneration(&g); err != nil {
-			return nil, err
-		}
-		return marshal(g)
+		return checked(answer, checkGeneration)
 	case opScore:
-		var s backend.Scores
-		if err := unmarshal(answer, &s); err != nil {
-			return nil, err
-		}
-		if err := checkScores(&s); err != nil {
-			return nil, err
-		}
-		return marshal(s)
-	case opRerank:
-		o, err := decodeOutputs(answer)
-		if err != nil {
-			return nil, err
-		}
-		return marshal(o)
-	case opEmbed:
-		var r vectorRecord
-		if err := unmarshal(answer, &r); err != nil {
-			return nil, err
-		}
-		vector, err := bytesVector(r.Vector)
-		if err != nil || len(vector) != r.Dimensions {
-			return nil, fmt.Errorf("%d bytes are not %d dimensions", len(r.Vector), r.Dimensions)
-		}
-		return r.Vector, checkVector(vector)
-	case opEmbedTokens:
-		var r tokensRecord
-		if err := unmarshal(answer, &r); err != nil {
-			return nil, err
-		}
-		v, err := r.vectors()
-		if err != nil {
-			return nil, err
-		}
-		if err := checkTokens(v); err != nil {
-			return nil, err
-		}
-		return tokensBytes(v)
+		return checked(answer, checkScores)
 	}
-	return nil, fmt.Errorf("unknown operation %q", op)
+	output, ok := outputOf(op)
+	if !ok {
+		return nil, fmt.Errorf("unknown operation %q", op)
+	}
+	form := formOf(output)
+	e, err := form.parse(answer)
+	if err != nil {
+		return nil, err
+	}
+	if err := form.check(e); err != nil {
+		return nil, err
+	}
+	return form.encode(e)
+}
+
+// checked reads an answer that is stored as JSON, and writes it as we do.
+func checked[A any](answer []byte, check func(*A) error) ([]byte, error) {
+	var a A
+	if err := unmarshal(answer, &a); err != nil {
+		return nil, err
+	}
+	if err := check(&a); err != nil {
+		return nil, err
+	}
+	return marshal(a)
 }
 
 // checkGeneration reports what no engine may answer.
@@ -324,29 +252,6 @@ func checkScores(s *backend.Scores) error {
 			if !(v <= 0) || math.IsInf(v, 0) {
 				return fmt.Errorf("%v is not the logarithm of a probability", v)
 			}
-		}
-	}
-	return nil
-}
-
-func checkVector(vector []float32) error {
-	sum := 0.0
-	for _, v := range vector {
-		sum += float64(v) * float64(v)
-	}
-	if !(math.Abs(math.Sqrt(sum)-1) < 0.01) {
-		return fmt.Errorf("the vector has length %v, not 1", math.Sqrt(sum))
-	}
-	return nil
-}
-
-func checkOutputs(o []float32) error {
-	if len(o) == 0 {
-		return errors.New("there are no numbers")
-	}
-	for _, v := range o {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return fmt.Errorf("%v is not a finite number", v)
 		}
 	}
 	return nil

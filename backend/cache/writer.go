@@ -17,9 +17,9 @@ const (
 
 // A writer is the state of the goroutine that writes.
 type writer struct {
-	models             map[backend.Info]int64 // ids of rows of models, by the columns of models
-	hits, misses       int64                  // that the file has been told
-	failing            bool                   // the last write failed
+	models             map[backend.Identity]int64 // ids of rows of models, by the columns of models
+	hits, misses       int64                      // that the file has been told
+	failing            bool                       // the last write failed
 	batch              []*entry
 	touched            []backend.Key
 	newHits, newMisses int64
@@ -187,7 +187,7 @@ func (w *writer) writeAll(tx *sql.Tx) error {
 	}
 	defer insert.Close()
 	if w.models == nil {
-		w.models = map[backend.Info]int64{}
+		w.models = map[backend.Identity]int64{}
 	}
 	for _, e := range w.batch {
 		id, err := modelID(tx, w.models, e.info)
@@ -206,7 +206,8 @@ func (w *writer) writeAll(tx *sql.Tx) error {
 		}
 	}
 	for name, n := range map[string]int64{"hits": w.newHits, "misses": w.newMisses} {
-		if _, err := tx.Exec("INSERT INTO counters VALUES (?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n", name, n); err != nil {
+		const add = "INSERT INTO counters VALUES (?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
+		if _, err := tx.Exec(add, name, n); err != nil {
 			return err
 		}
 	}
@@ -221,21 +222,23 @@ const (
 )
 
 // modelID returns the id of the row of models for info, making it if need be. It remembers ids in known.
-func modelID(tx *sql.Tx, known map[backend.Info]int64, info backend.Info) (int64, error) {
-	info = backend.Info{Engine: info.Engine, Model: info.Model, Digest: info.Digest, Context: info.Context}
-	if id, ok := known[info]; ok {
+func modelID(tx *sql.Tx, known map[backend.Identity]int64, info backend.Info) (int64, error) {
+	model := info.Identity()
+	if id, ok := known[model]; ok {
 		return id, nil
 	}
-	args := []any{info.Engine, info.Model, info.Digest, info.Context}
-	_, err := tx.Exec("INSERT INTO models (engine, model, digest, context) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", args...)
+	args := []any{model.Engine, model.Name, model.Digest, model.Context}
+	_, err := tx.Exec(`INSERT INTO models (engine, model, digest, context) VALUES (?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`, args...)
 	if err != nil {
 		return 0, err
 	}
 	var id int64
-	err = tx.QueryRow("SELECT id FROM models WHERE engine = ? AND model = ? AND digest = ? AND context = ?", args...).Scan(&id)
+	err = tx.QueryRow(`SELECT id FROM models
+		WHERE engine = ? AND model = ? AND digest = ? AND context = ?`, args...).Scan(&id)
 	if err != nil {
 		return 0, err
 	}
-	known[info] = id
+	known[model] = id
 	return id, nil
 }

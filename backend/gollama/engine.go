@@ -125,32 +125,33 @@ func seed(req *backend.GenerateRequest) int {
 	return int((s ^ s>>32) & math.MaxInt32)
 }
 
-// Embed implements [backend.Backend]. A vector is the last layer's output at the text's last token.
-func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if !e.info.Ops.Has(backend.CanEmbed) {
-		return nil, backend.Unsupported(e.info, backend.CanEmbed)
+// Encode implements [backend.Backend] for embeddings: the binding gives one vector for a text, the last layer's output
+// at its last token, and knows no classification heads.
+func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	if op := req.Output.Op(); !e.info.Ops.Has(op) {
+		return nil, backend.Unsupported(e.info, op)
 	}
-	for i, text := range texts {
-		if err := backend.CheckText(text); err != nil {
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	for i, p := range req.Inputs {
+		if err := e.plain(p.Text); err != nil {
 			return nil, fmt.Errorf("text %d: %w", i, err)
 		}
-		if err := e.plain(text); err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
-		}
 	}
-	return alone(ctx, e, func(ctx context.Context) ([][]float32, error) {
-		var vectors [][]float32
-		for i, text := range texts {
+	return alone(ctx, e, func(ctx context.Context) (*backend.Encoding, error) {
+		answer := &backend.Encoding{}
+		for i, p := range req.Inputs {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			v, err := e.embed(text)
+			v, err := e.embed(p.Text)
 			if err != nil {
 				return nil, fmt.Errorf("text %d: %w", i, err)
 			}
-			vectors = append(vectors, v)
+			answer.Items = append(answer.Items, backend.Encoded{Vectors: [][]float32{v}})
 		}
-		return vectors, nil
+		return answer, nil
 	})
 }
 
@@ -182,19 +183,9 @@ func (e *Engine) embed(text string) ([]float32, error) {
 	return unit, nil
 }
 
-// EmbedTokens implements [backend.Backend]: the binding gives one vector for a text.
-func (e *Engine) EmbedTokens(context.Context, []string) ([]backend.TokenVectors, error) {
-	return nil, backend.Unsupported(e.info, backend.CanEmbedTokens)
-}
-
 // Score implements [backend.Backend]: the binding gives no probabilities.
 func (e *Engine) Score(context.Context, *backend.ScoreRequest) (*backend.Scores, error) {
 	return nil, backend.Unsupported(e.info, backend.CanScore)
-}
-
-// Rerank implements [backend.Backend]: the binding knows no classification heads.
-func (e *Engine) Rerank(context.Context, []backend.Pair) ([][]float32, error) {
-	return nil, backend.Unsupported(e.info, backend.CanRerank)
 }
 
 // Close implements [backend.Backend]. The model's memory is given back when the call in flight has ended.

@@ -237,12 +237,12 @@ func (e withoutZeros) Generate(ctx context.Context, req *backend.GenerateRequest
 	return e.Engine.Generate(ctx, &other)
 }
 
-func (e withoutZeros) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	var others []string
-	for _, text := range texts {
-		others = append(others, strings.ReplaceAll(text, "\x00", " "))
+func (e withoutZeros) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	other := &backend.EncodeRequest{Output: req.Output}
+	for _, p := range req.Inputs {
+		other.Inputs = append(other.Inputs, backend.Pair{Query: p.Query, Text: strings.ReplaceAll(p.Text, "\x00", " ")})
 	}
-	return e.Engine.Embed(ctx, others)
+	return e.Engine.Encode(ctx, other)
 }
 
 func TestContract(t *testing.T) {
@@ -329,7 +329,7 @@ func TestZeroByte(t *testing.T) {
 	}
 	e = openToy(t, &toy{}, true)
 	defer e.Close()
-	if _, err := e.Embed(t.Context(), []string{"a", "a\x00b"}); !errors.Is(err, backend.ErrInvalid) {
+	if _, err := backend.Embed(t.Context(), e, []string{"a", "a\x00b"}); !errors.Is(err, backend.ErrInvalid) {
 		t.Errorf("Embed: error %v", err)
 	}
 }
@@ -377,7 +377,7 @@ func TestFailures(t *testing.T) {
 	for _, v := range [][]float32{{0, 0}, {1, float32(nan())}} {
 		e := openToy(t, &toy{vector: v}, true)
 		defer e.Close()
-		if got, err := e.Embed(t.Context(), []string{"a"}); err == nil {
+		if got, err := backend.Embed(t.Context(), e, []string{"a"}); err == nil {
 			t.Errorf("a vector of %v became %v", v, got)
 		}
 	}

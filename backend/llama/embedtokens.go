@@ -1,7 +1,6 @@
 package llama
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,88 +9,27 @@ import (
 	"unicode/utf8"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
-
-	"github.com/assay-eval/assay/backend"
 )
 
-// EmbedTokens returns each text's tokens with a vector for each: what the model's last layer says of it, before
-// any pooling. See [backend.Backend].
-func (e *Engine) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
-	if !e.info.Ops.Has(backend.CanEmbedTokens) {
-		return nil, backend.Unsupported(e.info, backend.CanEmbedTokens)
-	}
-	for i, text := range texts {
-		if err := backend.CheckText(text); err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
+// frame cuts a text into tokens and finds its own among the special tokens that the model wants around it.
+func (m *model) frame(text string) (input, error) {
+	vocab := m.vocab
+	in := input{tokens: vocab.tokens(text, true), framed: true}
+	own := vocab.tokens(text, false)
+	for !slices.Equal(in.tokens[in.start:min(in.start+len(own), len(in.tokens))], own) {
+		in.start++
+		if in.start == len(in.tokens) {
+			return input{}, errors.New("the model's vocabulary cuts it in another way without its end marks")
 		}
 	}
-	framed, err := e.frame(ctx, texts)
-	if err != nil || len(texts) == 0 {
-		return nil, err
+	for _, t := range own {
+		piece := vocab.piece(t)
+		if len(piece) == 0 { // it stands for whatever the vocabulary lacks
+			piece = []byte(vocab.spelling(t))
+		}
+		in.pieces = append(in.pieces, spelt(piece))
 	}
-	j := &textJob{ctx: ctx, each: true, done: make(chan reading, 1)}
-	for _, f := range framed {
-		if len(f.pieces) > 0 {
-			j.texts = append(j.texts, f.tokens)
-		}
-	}
-	var vectors [][][]float32
-	if len(j.texts) > 0 {
-		if vectors, err = e.vectors(ctx, j); err != nil {
-			return nil, err
-		}
-	}
-	answer := make([]backend.TokenVectors, len(texts))
-	for i, f := range framed {
-		if n := len(f.pieces); n > 0 {
-			answer[i] = backend.TokenVectors{Tokens: f.pieces, Vectors: vectors[0][f.start : f.start+n]}
-			vectors = vectors[1:]
-		}
-	}
-	return answer, nil
-}
-
-// A framedText is a text's tokens among those that the model wants around every text.
-type framedText struct {
-	tokens []llama.Token // all of them
-	start  int           // the text's own are tokens[start:start+len(pieces)]
-	pieces []string      // of the text's own
-}
-
-// frame cuts texts into tokens. One that is too long is an error.
-func (e *Engine) frame(ctx context.Context, texts []string) ([]framedText, error) {
-	leave, err := e.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	vocab := e.model.vocab
-	list := make([]framedText, len(texts))
-	for i, text := range texts {
-		if err := e.refuse(ctx); err != nil {
-			return nil, err
-		}
-		tokens, own := vocab.tokens(text, true), vocab.tokens(text, false)
-		if len(tokens) > e.info.Context {
-			return nil, fmt.Errorf("text %d: %w", i, &backend.TooLongError{Tokens: len(tokens), Limit: e.info.Context})
-		}
-		start := 0
-		for !slices.Equal(tokens[start:min(start+len(own), len(tokens))], own) {
-			start++
-			if start == len(tokens) {
-				return nil, fmt.Errorf("text %d: the model's vocabulary cuts it in another way without its end marks", i)
-			}
-		}
-		list[i] = framedText{tokens: tokens, start: start}
-		for _, t := range own {
-			piece := vocab.piece(t)
-			if len(piece) == 0 { // it stands for whatever the vocabulary lacks
-				piece = []byte(vocab.spelling(t))
-			}
-			list[i].pieces = append(list[i].pieces, spelt(piece))
-		}
-	}
-	return list, nil
+	return in, nil
 }
 
 // spelt returns a token's bytes as text: those that are no character by themselves as <0xE6>.

@@ -22,15 +22,15 @@ func TestEmbedTokensReference(t *testing.T) {
 		t.Fatalf("Ops are %v, want %v", e.Info().Ops, want)
 	}
 	texts := []string{"the silver bridge over the river", "market", "", strings.Repeat("winter forest cloud ", 150), "river"}
-	before, err := e.Embed(t.Context(), texts)
+	before, err := backend.Embed(t.Context(), e, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := e.EmbedTokens(t.Context(), texts)
+	got, err := backend.EmbedTokens(t.Context(), e, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := e.Embed(t.Context(), texts)
+	after, err := backend.Embed(t.Context(), e, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestEmbedTokensConforms(t *testing.T) {
 func TestEmbedderTokens(t *testing.T) {
 	e := open(t, Options{Model: fromEnv(t, "ASSAY_TEST_EMBED", "the MiniLM GGUF")})
 	texts := []string{"The physician examined her patient, unhurriedly.", "A doctor saw the sick man.", "Bricks, mortar!"}
-	got, err := e.EmbedTokens(t.Context(), texts)
+	got, err := backend.EmbedTokens(t.Context(), e, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func BenchmarkEmbedTokens(b *testing.B) {
 	defer e.Close()
 	texts := slices.Repeat([]string{"The tenth ship of the fleet lay in the harbour for thirty days that winter."}, 100)
 	for b.Loop() {
-		if _, err := e.EmbedTokens(b.Context(), texts); err != nil {
+		if _, err := backend.EmbedTokens(b.Context(), e, texts); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -114,7 +114,7 @@ func BenchmarkEmbed(b *testing.B) {
 		texts[i] = fmt.Sprintf("The %dth ship of the fleet lay in the harbour for %d days that winter.", i, 3*i)
 	}
 	for b.Loop() {
-		if _, err := e.Embed(b.Context(), texts); err != nil {
+		if _, err := backend.Embed(b.Context(), e, texts); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -27,7 +27,7 @@ type job struct {
 // newJob returns a job for tokens of which so many are the prompt, and whose logits are wanted from the
 // last of those on.
 func newJob(ctx context.Context, tokens []llama.Token, prompt int, tiles tiling, t task) *job {
-	return &job{ctx: ctx, turn: backend.Turn(ctx), tokens: tokens, prompt: prompt, tiles: tiles,
+	return &job{ctx: ctx, turn: backend.Priority(ctx), tokens: tokens, prompt: prompt, tiles: tiles,
 		asked: len(tokens), from: prompt - 1, task: t}
 }
 

@@ -240,7 +240,7 @@ func (m *model) ops() backend.Ops {
 	switch {
 	case m.reader == nil:
 	case m.reader.ranks:
-		ops |= backend.CanRerank
+		ops |= backend.CanClassify
 	default:
 		ops |= backend.CanEmbed | backend.CanEmbedTokens
 	}

@@ -55,7 +55,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			Context: p.context,
 			Slots:   p.slots,
 			Ops:     m.ops(),
-			Labels:  strings.Join(file.Labels, ","),
+			Labels:  file.Labels,
 		},
 		model: m,
 		jobs:  make(chan *job),

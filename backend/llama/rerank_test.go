@@ -200,10 +200,10 @@ func TestRerankReference(t *testing.T) {
 		m := newTinyBert(labels...)
 		m.heads = heads
 		e := open(t, Options{Model: m.write(t, flags...), Threads: 1})
-		if want := backend.CanRerank; e.Info().Ops != want {
+		if want := backend.CanClassify; e.Info().Ops != want {
 			t.Errorf("Ops are %v, want %v", e.Info().Ops, want)
 		}
-		got, err := e.Rerank(t.Context(), pairs)
+		got, err := backend.Classify(t.Context(), e, pairs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +307,7 @@ func TestRerankDecoder(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("a pair is cut into %v, want %v", got, want)
 	}
-	outputs, err := e.Rerank(t.Context(), []backend.Pair{{Query: "lo", Text: "no"}, {Query: "no", Text: "lo"}})
+	outputs, err := backend.Classify(t.Context(), e, []backend.Pair{{Query: "lo", Text: "no"}, {Query: "no", Text: "lo"}})
 	if err != nil {
 		t.Fatal(err)
 	}

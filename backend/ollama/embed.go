@@ -18,36 +18,44 @@ const (
 	batchBytes = 1 << 20
 )
 
-// Embed implements [backend.Backend]. A single text that is too long fails the call: Ollama is told not to
-// cut it.
-func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if !e.info.Ops.Has(backend.CanEmbed) {
-		return nil, backend.Unsupported(e.info, backend.CanEmbed)
+// Encode implements [backend.Backend] for embeddings: Ollama gives no vectors of tokens and runs no classification
+// heads. A single text that is too long fails the call: Ollama is told not to cut it.
+func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	if op := req.Output.Op(); !e.info.Ops.Has(op) {
+		return nil, backend.Unsupported(e.info, op)
 	}
-	for i, text := range texts {
-		if err := backend.CheckText(text); err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
-		}
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(req.Inputs))
+	for i, p := range req.Inputs {
+		texts[i] = p.Text
 	}
 	call, done, err := e.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	vectors := make([][]float32, 0, len(texts))
-	for len(vectors) < len(texts) {
-		n := batch(texts[len(vectors):])
-		more, err := e.embed(call, texts[len(vectors):len(vectors)+n])
+	answer := &backend.Encoding{Items: make([]backend.Encoded, 0, len(texts))}
+	dimensions := 0
+	for len(answer.Items) < len(texts) {
+		rest := texts[len(answer.Items):]
+		more, err := e.embed(call, rest[:batch(rest)])
 		if err != nil {
 			e.doubt(err)
 			return nil, err
 		}
-		vectors = append(vectors, more...)
-		if len(vectors[0]) != len(more[0]) {
-			return nil, fmt.Errorf("ollama gave vectors of %d, then of %d dimensions", len(vectors[0]), len(more[0]))
+		if dimensions == 0 {
+			dimensions = len(more[0])
+		}
+		if len(more[0]) != dimensions {
+			return nil, fmt.Errorf("ollama gave vectors of %d, then of %d dimensions", dimensions, len(more[0]))
+		}
+		for _, v := range more {
+			answer.Items = append(answer.Items, backend.Encoded{Vectors: [][]float32{v}})
 		}
 	}
-	return vectors, nil
+	return answer, nil
 }
 
 // batch returns how many of the texts, at least one, to send first.

@@ -132,7 +132,7 @@ func TestGenerate(t *testing.T) {
 	})
 	e := f.open(t, "CHAT")
 	if want := (backend.Info{Engine: "ollama 0.17.4", Model: "CHAT", Digest: "sha256:" + fakeDigest, Context: fakeContext,
-		Slots: 1, Ops: backend.CanGenerate | backend.CanConstrain | backend.CanChoose}); e.Info() != want {
+		Slots: 1, Ops: backend.CanGenerate | backend.CanConstrain | backend.CanChoose}); !reflect.DeepEqual(e.Info(), want) {
 		t.Errorf("Info is %+v, want %+v", e.Info(), want)
 	}
 	check := func(what string, req *backend.GenerateRequest, options map[string]any) {
@@ -292,7 +292,7 @@ func TestEmbed(t *testing.T) {
 		texts[i] = strings.Repeat("x", i+1)
 	}
 	texts[100] = strings.Repeat("x", batchBytes+1)
-	vectors, err := e.Embed(t.Context(), texts)
+	vectors, err := backend.Embed(t.Context(), e, texts)
 	if err != nil || len(vectors) != len(texts) {
 		t.Fatalf("%d vectors, %v", len(vectors), err)
 	}
@@ -305,7 +305,7 @@ func TestEmbed(t *testing.T) {
 		t.Errorf("batches of %v, want %v", batches, want)
 	}
 	batches = nil
-	if v, err := e.Embed(t.Context(), nil); err != nil || v == nil || len(v) != 0 || batches != nil {
+	if v, err := backend.Embed(t.Context(), e, nil); err != nil || v == nil || len(v) != 0 || batches != nil {
 		t.Errorf("no texts: %v, %v, after asking for %v", v, err, batches)
 	}
 }
@@ -316,7 +316,7 @@ func TestEmbedFaults(t *testing.T) {
 	check := func(what, body string, status int, w want) {
 		t.Helper()
 		f.on("/api/embed", answer(status, body))
-		vectors, err := e.Embed(t.Context(), []string{"a", "b"})
+		vectors, err := backend.Embed(t.Context(), e, []string{"a", "b"})
 		w.check(t, what, err)
 		if vectors != nil {
 			t.Errorf("%s: vectors beside an error: %v", what, vectors)

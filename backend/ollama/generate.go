@@ -16,7 +16,7 @@ import (
 
 // Generate implements [backend.Backend].
 //
-// At temperature 0 the likeliest token is taken at every step. Otherwise tokens are drawn from the whole
+// At temperature 0 the most probable token is taken at every step. Otherwise tokens are drawn from the whole
 // distribution, less what TopK and TopP of the request take off: every penalty and limit that Ollama or the
 // model's package would add is turned off.
 //
@@ -147,7 +147,7 @@ func (e *Engine) chatRequest(req *backend.GenerateRequest, n int) *api.ChatReque
 type reply struct {
 	text      strings.Builder
 	parts     int                // how many the text came in
-	top       []api.TokenLogprob // the likeliest first tokens, if asked for
+	top       []api.TokenLogprob // the most probable first tokens, if asked for
 	last      api.ChatResponse   // the one that closes the answer
 	brokenOff bool               // the server gave up on it: the model repeats itself
 }

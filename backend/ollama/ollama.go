@@ -158,7 +158,8 @@ func (e *Engine) adopt(m *Model, show *api.ShowResponse, o Options) error {
 	case m.Ops == 0:
 		return fmt.Errorf("model %s can neither generate nor embed text", m.Name)
 	case m.Context > 0 && o.Context > m.Context:
-		return fmt.Errorf("model %s takes at most %d tokens: a context of %d is too large", m.Name, m.Context, o.Context)
+		return fmt.Errorf("model %s takes at most %d tokens: a context of %d is too large",
+			m.Name, m.Context, o.Context)
 	case !digestForm.MatchString(m.Digest):
 		return fmt.Errorf("the Ollama server at %s gives model %s no digest but %.80q", e.server, m.Name, m.Digest)
 	}
@@ -198,7 +199,8 @@ func (e *Engine) remark(show *api.ShowResponse) {
 		e.log("Ollama ignores schemas for model %s: its replies are not constrained", e.name)
 	}
 	if e.marks == nil {
-		e.log("the control tokens of model %s are not known: texts that contain one are read as if it were meant", e.name)
+		e.log("the control tokens of model %s are not known: texts that contain one are read as if it were meant",
+			e.name)
 	}
 }
 
@@ -255,16 +257,6 @@ func (e *Engine) Parallel() (served int, hint string) {
 	return e.served, fmt.Sprintf("the Ollama server answers %d at a time: start it with OLLAMA_NUM_PARALLEL=8 in its "+
 		"environment for 8 (it then takes memory for 8 contexts of %d tokens; a few architectures are always "+
 		"served one by one)", e.served, e.info.Context)
-}
-
-// EmbedTokens is not supported: Ollama gives one vector for a text.
-func (e *Engine) EmbedTokens(context.Context, []string) ([]backend.TokenVectors, error) {
-	return nil, backend.Unsupported(e.info, backend.CanEmbedTokens)
-}
-
-// Rerank is not supported: Ollama runs no classification heads.
-func (e *Engine) Rerank(context.Context, []backend.Pair) ([][]float32, error) {
-	return nil, backend.Unsupported(e.info, backend.CanRerank)
 }
 
 // Close ends the calls in flight, which makes the server stop working on them. The server keeps the

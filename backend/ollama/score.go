@@ -12,15 +12,15 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// topProbabilities is how many of the likeliest tokens Ollama names, at most.
+// topProbabilities is how many of the most probable tokens Ollama names, at most.
 const topProbabilities = 20
 
 // Score implements the part of [backend.Backend] that [backend.CanChoose] stands for: which of several
-// continuations the reply begins with. Ollama has no probabilities of given text, but it names the 20
-// likeliest first tokens of a reply. A continuation is given one number, the probability that the reply's
-// first token is its beginning, with or without white space before it. One that none of the 20 begins is
-// given the probability of the last of them, which is an upper bound; where that holds for all, or where the
-// model would rather say nothing, Score fails. Two continuations with one beginning are
+// continuations the reply begins with. Ollama has no probabilities of given text, but it names the 20 most
+// probable first tokens of a reply, which first-token scoring needs. A continuation is given one number, the
+// probability that the reply's first token is its beginning, with or without white space before it. One that
+// none of the 20 begins is given the probability of the last of them, which is an upper bound; where that holds
+// for all, or where the model would rather say nothing, Score fails. Two continuations with one beginning are
 // [backend.ErrInvalid].
 func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
 	if !e.info.Ops.Has(backend.CanChoose) {
@@ -52,7 +52,9 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 // each token of the context does not fit.
 const bytesPerToken = 64
 
-func (e *Engine) score(ctx context.Context, first *backend.GenerateRequest, continuations []string) (*backend.Scores, error) {
+func (e *Engine) score(
+	ctx context.Context, first *backend.GenerateRequest, continuations []string,
+) (*backend.Scores, error) {
 	if err := e.verify(ctx); err != nil {
 		return nil, err
 	}
@@ -98,8 +100,8 @@ func beginnings(top []api.TokenLogprob, continuations []string) ([]float64, erro
 			switch {
 			case !strings.HasPrefix(strings.TrimSpace(c), token):
 			case owner >= 0 && continuations[owner] != c:
-				return nil, fmt.Errorf("%w: %.40q and %.40q both begin with the token %.40q: ollama cannot tell them apart",
-					backend.ErrInvalid, continuations[owner], c, token)
+				return nil, fmt.Errorf("%w: %.40q and %.40q both begin with the token %.40q: "+
+					"ollama cannot tell them apart", backend.ErrInvalid, continuations[owner], c, token)
 			default:
 				sums[i] += math.Exp(t.Logprob)
 				owner, known = i, true
@@ -107,7 +109,8 @@ func beginnings(top []api.TokenLogprob, continuations []string) ([]float64, erro
 		}
 	}
 	if !known {
-		return nil, fmt.Errorf("none of %.100q begins with one of the %d likeliest tokens, %.40q and others", continuations, len(top), top[0].Token)
+		return nil, fmt.Errorf("none of %.100q begins with one of the %d most probable tokens, %.40q and others",
+			continuations, len(top), top[0].Token)
 	}
 	logs := make([]float64, len(sums))
 	for i, sum := range sums {

@@ -46,7 +46,7 @@ func TestBeginnings(t *testing.T) {
 		_, err := beginnings(top, continuations)
 		w.check(t, fmt.Sprintf("%q", continuations), err)
 	}
-	refuse(tokens("The", 0.5, "\n", 0.25), yesNo, want{says: `none of ["Yes" "No"] begins with one of the 2 likeliest tokens`})
+	refuse(tokens("The", 0.5, "\n", 0.25), yesNo, want{says: `none of ["Yes" "No"] begins with one of the 2 most probable tokens`})
 	refuse(tokens("1", 0.5), []string{"1", "10"}, want{backend.ErrInvalid, `both begin with the token "1"`})
 	refuse([]api.TokenLogprob{{Token: "Yes", Logprob: 2}}, yesNo, want{says: "the log-probability 2"})
 	refuse([]api.TokenLogprob{{Token: "Yes", Logprob: math.NaN()}}, yesNo, want{says: "NaN"})

@@ -169,8 +169,8 @@ func (x *exchange) outcome(ctx context.Context, err error) error {
 	case errors.As(err, &denied):
 		return fmt.Errorf("the server at %s wants a sign-in: %v", x.server, denied)
 	case errors.As(err, &failed), x.failed != nil:
-		return fmt.Errorf("%w: no answer from Ollama at %s (%v): see that it runs there, or start it with \"ollama serve\"",
-			backend.ErrUnavailable, x.server, unwrapURL(err))
+		return fmt.Errorf("%w: no answer from Ollama at %s (%v): see that it runs there, or start it with "+
+			"\"ollama serve\"", backend.ErrUnavailable, x.server, unwrapURL(err))
 	}
 	return &refusal{0, shorten(err.Error())}
 }

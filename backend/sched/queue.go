@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/assay-eval/assay/backend"
 )
 
 const (
@@ -17,15 +19,15 @@ const (
 
 // A call waits for a slot.
 type call struct {
-	turn     int           // see [backend.Turn]
-	prompt   string        // what it may share with others; "" for embeddings
-	admitted chan struct{} // closed when it is let in, or ended by refused; nil for embeddings
+	priority int           // see [backend.Priority]
+	prompt   string        // whose prefix it may have in common with others; "" for Encode
+	admitted chan struct{} // closed when it is let in, or ended by refused; nil for Encode
 	refused  error         // why it will not be let in
 	epoch    int           // of the engine's health when it was let in
 
-	// Embeddings only: see embed.go.
-	texts  []string
-	answer chan embedAnswer
+	// Of Encode only: see encode.go.
+	encode *backend.EncodeRequest
+	answer chan encodeAnswer
 	alone  bool
 	group  *group
 	gone   bool // its caller no longer waits
@@ -58,7 +60,9 @@ func (q *queue) add(c *call) {
 	for _, p := range q.recent {
 		c.shared = max(c.shared, sharedPrefix(c.prompt, p))
 	}
-	i, _ := slices.BinarySearchFunc(q.waiting, c.order, func(w *call, order int) int { return cmp.Compare(w.order, order) })
+	i, _ := slices.BinarySearchFunc(q.waiting, c.order, func(w *call, order int) int {
+		return cmp.Compare(w.order, order)
+	})
 	q.waiting = slices.Insert(q.waiting, i, c)
 }
 
@@ -72,7 +76,7 @@ func (q *queue) remove(c *call) bool {
 	return true
 }
 
-// take takes the next call out of a queue that is not empty: of those of the earliest turn, the one that
+// take takes the next call out of a queue that is not empty: of those of the smallest priority, the one that
 // shares most with what was let in lately. When the engine is down, it is the one that failed least often,
 // so that a request which brings the engine down does not do so every time.
 func (q *queue) take(down bool) *call {
@@ -83,14 +87,14 @@ func (q *queue) take(down bool) *call {
 	case best.passed < maxPassed:
 		// MinFunc returns the first, hence oldest, of equals.
 		best = slices.MinFunc(q.waiting, func(a, b *call) int {
-			return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(b.shared, a.shared))
+			return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(b.shared, a.shared))
 		})
 	}
 	q.remove(best)
 	q.recent[q.admitted%recentPrompts] = best.prompt
 	q.admitted++
 	for _, w := range q.waiting {
-		if w.order < best.order && w.turn <= best.turn {
+		if w.order < best.order && w.priority <= best.priority {
 			w.passed++
 		}
 		if n := sharedPrefix(w.prompt, best.prompt); n >= w.shared || q.admitted-w.sharedAt > recentPrompts {
@@ -100,7 +104,7 @@ func (q *queue) take(down bool) *call {
 	return best
 }
 
-// sharedPrefix is the number of bytes that a and b begin with alike.
+// sharedPrefix is the length in bytes of the longest common prefix of a and b.
 func sharedPrefix(a, b string) int {
 	const block = 64 // compared at once, which is much faster than byte by byte
 	n, end := 0, min(len(a), len(b))

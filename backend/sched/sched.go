@@ -3,10 +3,10 @@
 // A [Scheduler] stands before one engine and is itself a [backend.Backend]:
 //
 //  1. It lets in no more calls at once than the engine serves usefully (Info().Slots), and the others wait.
-//  2. Of those that wait, it takes the one of the earliest sample (see [backend.WithTurn]) whose prompt
-//     shares the longest beginning with what was let in lately, since the engine has that part computed
+//  2. Of those that wait, it takes the one of the earliest sample (see [backend.WithPriority]) whose prompt
+//     has the longest prefix in common with what was let in lately, since the engine has that part computed
 //     already. Nobody is passed over for ever.
-//  3. Embeddings that wait together are asked for together, in one call.
+//  3. Texts or pairs that wait together for one output are encoded together, in one call.
 //  4. When the engine is unavailable, it is asked again, less and less often, until it is back or
 //     patience ends. Meanwhile one call at a time tries. An engine that is only busy is given fewer
 //     calls at once (halved each time), then one more for every round that goes well.
@@ -44,7 +44,7 @@ type Options struct {
 
 const (
 	defaultPatience = 2 * time.Minute
-	batchTexts      = 256 // of several callers' embeddings, asked for in one call
+	batchInputs     = 256 // of several callers, encoded in one call
 )
 
 // A Scheduler is a Backend that admits calls to another.
@@ -89,7 +89,7 @@ func New(engine backend.Backend, o Options) *Scheduler {
 // Info is the engine's, with the Slots of the Scheduler.
 func (s *Scheduler) Info() backend.Info { return s.info }
 
-// Generate waits for its turn and asks the engine.
+// Generate waits for a slot and asks the engine.
 func (s *Scheduler) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
 	var g *backend.Generation
 	err := s.do(ctx, prompt(req.Messages), func() (err error) {
@@ -102,7 +102,7 @@ func (s *Scheduler) Generate(ctx context.Context, req *backend.GenerateRequest) 
 	return g, nil
 }
 
-// Score waits for its turn and asks the engine.
+// Score waits for a slot and asks the engine.
 func (s *Scheduler) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
 	var scores *backend.Scores
 	err := s.do(ctx, prompt(req.Messages), func() (err error) {
@@ -113,38 +113,6 @@ func (s *Scheduler) Score(ctx context.Context, req *backend.ScoreRequest) (*back
 		return nil, err
 	}
 	return scores, nil
-}
-
-// EmbedTokens waits for its turn and asks the engine.
-func (s *Scheduler) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
-	if len(texts) == 0 {
-		return s.engine.EmbedTokens(ctx, texts)
-	}
-	var vectors []backend.TokenVectors
-	err := s.do(ctx, "", func() (err error) {
-		vectors, err = s.engine.EmbedTokens(ctx, texts)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return vectors, nil
-}
-
-// Rerank waits for its turn and asks the engine.
-func (s *Scheduler) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
-	if len(pairs) == 0 {
-		return s.engine.Rerank(ctx, pairs)
-	}
-	var outputs [][]float32
-	err := s.do(ctx, "", func() (err error) {
-		outputs, err = s.engine.Rerank(ctx, pairs)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return outputs, nil
 }
 
 // Close closes the engine. Calls that wait return ErrClosed at once.
@@ -161,7 +129,7 @@ func (s *Scheduler) Close() error {
 	return s.engine.Close()
 }
 
-// prompt is the beginning that prompts may share, as one string.
+// prompt is the text in which prompts may have a prefix in common.
 func prompt(messages []backend.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -173,9 +141,9 @@ func prompt(messages []backend.Message) string {
 	return b.String()
 }
 
-// do runs ask when its turn comes, again and again while the engine is unavailable.
+// do runs ask when there is a slot for it, again and again while the engine is unavailable.
 func (s *Scheduler) do(ctx context.Context, prompt string, ask func() error) error {
-	c := &call{turn: backend.Turn(ctx), prompt: prompt}
+	c := &call{priority: backend.Priority(ctx), prompt: prompt}
 	for {
 		epoch, err := s.enter(ctx, c)
 		if err != nil {
@@ -271,7 +239,7 @@ func (s *Scheduler) finish(epoch int, err error) {
 func (s *Scheduler) refuseAll(err error) {
 	for _, c := range s.queue.waiting {
 		if c.answer != nil {
-			c.answer <- embedAnswer{err: err}
+			c.answer <- encodeAnswer{err: err}
 			continue
 		}
 		c.refused = err
@@ -325,7 +293,7 @@ func (s *Scheduler) dispatch() {
 			close(c.admitted)
 			continue
 		}
-		s.startEmbed(c)
+		s.startEncode(c)
 	}
 }
 

@@ -103,14 +103,14 @@ func oneCall(ctx context.Context, b backend.Backend, kind int, text string) erro
 		return err
 	case 1:
 		texts := []string{text, "x " + text}
-		v, err := b.Embed(ctx, texts)
+		v, err := backend.Embed(ctx, b, texts)
 		if err == nil && (len(v) != 2 || !slices.Equal(v[0], backendtest.Vector(text)) ||
 			!slices.Equal(v[1], backendtest.Vector(texts[1]))) {
 			return errors.New("wrong vectors")
 		}
 		return err
 	case 2:
-		a, err := b.EmbedTokens(ctx, []string{text})
+		a, err := backend.EmbedTokens(ctx, b, []string{text})
 		if err == nil && (len(a) != 1 || !reflect.DeepEqual(a[0], backendtest.TokenVectors(text))) {
 			return errors.New("wrong tokens")
 		}
@@ -137,7 +137,7 @@ func (g *gate) before(ctx context.Context, call backendtest.Call) error {
 	if call.Generate != nil {
 		g.order = append(g.order, call.Generate.Messages[0].Text)
 	} else {
-		g.order = append(g.order, strings.Join(call.Texts, "|"))
+		g.order = append(g.order, strings.Join(call.Texts(), "|"))
 	}
 	g.mu.Unlock()
 	select {
@@ -176,7 +176,7 @@ func TestOrderFollowsTurns(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, text := range []string{"A: one", "A: two", "A: three", "B: one", "B: two", "A: four"} {
 			turn := []int{1, 3, 2, 1, 3, 1}[i]
-			wg.Go(func() { s.Generate(backend.WithTurn(t.Context(), turn), ask(text)) })
+			wg.Go(func() { s.Generate(backend.WithPriority(t.Context(), turn), ask(text)) })
 			synctest.Wait()
 		}
 		close(g.pass)

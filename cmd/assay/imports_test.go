@@ -24,6 +24,7 @@ func TestImports(t *testing.T) {
 		"backend/sched":       {"backend", "tokenize", "models"},
 		"backend/cache":       {"backend", "tokenize", "models"},
 		"backend/gollama":     {"backend", "tokenize", "models", "models/gguf"}, // a module of its own
+		"backend/linger":      {"backend"},
 		"backend/llama":       {"backend", "tokenize", "models", "models/gguf", "backend/llama/grammar"},
 		"backend/ollama":      {"backend", "tokenize", "models"},
 		"metrics":             {"backend", "metrics/prompts", "tokenize"},

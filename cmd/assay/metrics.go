@@ -42,6 +42,8 @@ type metricRow struct {
 	Encoder       string   `json:"encoder,omitempty"`
 	Calls         string   `json:"calls"`
 	Prompts       []string `json:"prompts,omitempty"`
+	Aliases       []string `json:"aliases,omitempty"`  // further names of the same method
+	Settings      []string `json:"settings,omitempty"` // what may stand after an @ in its name
 }
 
 func metricsCommand(s *std, args []string) error {
@@ -119,6 +121,7 @@ func dimensionOf(m metrics.Metric) string {
 // overview prints the names of the methods of each dimension, and the presets.
 func (s *std) overview(list []metrics.Metric) {
 	t := s.table("dimension", "methods")
+	n := len(list)
 	for len(list) > 0 {
 		dimension := dimensionOf(list[0])
 		var names []string
@@ -131,8 +134,8 @@ func (s *std) overview(list []metrics.Metric) {
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
 	t.Render()
-	fmt.Fprintf(s.out, "\nA metric is dimension/method; a dimension by itself means the method with a star.\n"+
-		"assay metrics DIMENSION describes its methods, assay metrics NAME shows one with its prompts. Presets:\n\n")
+	fmt.Fprintf(s.out, "\n%d methods. A metric is dimension/method; a dimension by itself means the method with a star.\n"+
+		"assay metrics DIMENSION describes its methods, assay metrics NAME shows one with its prompts. Presets:\n\n", n)
 	for _, p := range all.Presets() {
 		fmt.Fprintf(s.out, "  --preset %-12s %s\n", p.Name, p.Doc)
 	}
@@ -150,6 +153,12 @@ func marked(m metrics.Metric) string {
 func (s *std) describe(m metrics.Metric) {
 	fmt.Fprintf(s.out, "%s%s\n  %s\n", m.Name, marked(m), m.Doc)
 	fmt.Fprintf(s.out, "  value   %s\n", m.Formula)
+	if m.Aliases != nil {
+		fmt.Fprintf(s.out, "  also    %s\n", strings.Join(m.Aliases, ", "))
+	}
+	if m.Settings != nil {
+		fmt.Fprintf(s.out, "  set by  @%s\n", strings.Join(m.Settings, ", @"))
+	}
 	fmt.Fprintf(s.out, "  range   %s\n", span(m))
 	fmt.Fprintf(s.out, "  needs   %s\n", cmp.Or(m.Needs.String(), "nothing"))
 	fmt.Fprintf(s.out, "  models  %s\n", abilities(m))
@@ -159,7 +168,8 @@ func (s *std) describe(m metrics.Metric) {
 
 func row(m metrics.Metric) metricRow {
 	r := metricRow{Name: m.Name, Doc: m.Doc, Formula: m.Formula, Source: m.Source, Min: m.Min, Max: m.Max,
-		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: prompts.Names(m.Prompts)}
+		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: prompts.Names(m.Prompts),
+		Aliases: m.Aliases, Settings: m.Settings}
 	for role, into := range map[backend.Role]*string{backend.Judge: &r.Judge, backend.Embedder: &r.Embedder, backend.Encoder: &r.Encoder} {
 		if ops := m.Asks[role]; ops != 0 {
 			*into = ops.String()
@@ -216,7 +226,9 @@ func writeMetricsPage(w io.Writer, list []metrics.Metric, costs string) error {
 	p := &page{w: w}
 	p.print("# Metrics\n\n" +
 		"Made by `assay metrics --format md`. A metric's name is `dimension/method`; the dimension by itself means the method with a\n" +
-		"star. `assay metrics NAME` shows one with its prompts. Ranges end in what is best.\n\n## Presets\n\n" +
+		"star. `assay metrics NAME` shows one with its prompts. Ranges end in what is best.\n" +
+		"What stands after an `@` sets a method otherwise (`rouge1@recall`), and after \"also\" stand other names of the same one. " +
+		"Names\nof earlier versions (`rouge1_recall`) go on working.\n\n## Presets\n\n" +
 		"| `--preset` | metrics |\n| --- | --- |\n")
 	for _, preset := range all.Presets() {
 		p.print("| `%s` | %s: `%s` |\n", preset.Name, preset.Doc, strings.Join(preset.Metrics, "` `"))
@@ -234,10 +246,22 @@ func writeMetricsPage(w io.Writer, list []metrics.Metric, costs string) error {
 		if models := modelsOf(m); models != "-" {
 			calls = models + ": " + calls
 		}
-		p.print("| `%s`%s | %s | %s | %s | %s | %s | %s |\n", method, marked(m), cell(m.Doc), cell(m.Formula), ends, cell(m.Needs.String()), cell(calls), cell(m.Source))
+		p.print("| `%s`%s%s | %s | %s | %s | %s | %s | %s |\n", method, marked(m), otherwise(m), cell(m.Doc), cell(m.Formula), ends, cell(m.Needs.String()), cell(calls), cell(m.Source))
 	}
 	if costs != "" && p.err == nil {
-		p.err = p.costs(costs, list)
+		p.err = p.costs(costs)
 	}
 	return p.err
+}
+
+// otherwise lists a method's settings and aliases for its cell.
+func otherwise(m metrics.Metric) string {
+	text := ""
+	for _, at := range m.Settings {
+		text += " `@" + at + "`"
+	}
+	for _, alias := range m.Aliases {
+		text += " also `" + alias + "`"
+	}
+	return text
 }

@@ -100,6 +100,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer plan.data.Close()
+	o.stack.grace = grace
 	st, err := openStack(ctx, s, &o.stack, metrics.AsksOf(plan.metrics))
 	if err != nil {
 		return err
@@ -338,7 +339,7 @@ func (o *runOptions) prepare(ctx context.Context, s *std, p *plan, models metric
 		s.note("%s of all %d samples", what.Doc, p.data.Summary().Rows)
 	}
 	samples := func() iter.Seq2[*metrics.Sample, error] { return o.samples(ctx, p, 0) }
-	return metrics.Prepare(ctx, samples, p.metrics, models, metrics.Options{Grace: grace})
+	return metrics.Prepare(ctx, samples, p.metrics, models, metrics.Options{})
 }
 
 // defaultDir is the run folder when none is named: the same for the same run.
@@ -401,7 +402,7 @@ func (o *runOptions) score(ctx context.Context, s *std, p *plan, models metrics.
 	})
 	defer stop()
 
-	options := metrics.Options{Grace: grace, Ready: func(metrics.Result) { meter.result() }}
+	options := metrics.Options{Ready: func(metrics.Result) { meter.result() }}
 	return metrics.Run(ctx, o.samples(ctx, p, w.Kept()), p.metrics, models, options, w.Write)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/cache"
+	"github.com/assay-eval/assay/backend/linger"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/sched"
 	"github.com/assay-eval/assay/internal/report"
@@ -25,7 +26,8 @@ type stackOptions struct {
 	context int
 	slots   int
 	threads int
-	trie    bool // count the beginnings of prompts: see llama.Options
+	trie    bool          // count the beginnings of prompts: see llama.Options
+	grace   time.Duration // of calls in flight when the command is interrupted
 }
 
 func (o *stackOptions) add(f *pflag.FlagSet) {
@@ -70,7 +72,7 @@ func (o *stackOptions) named(role backend.Role) string {
 	return ""
 }
 
-// A stack is the models of a run with their decorators: cache over scheduler over engine.
+// A stack is the models of a run with their decorators: grace over cache over scheduler over engine.
 type stack struct {
 	roles  metrics.Roles      // the models that the run needs
 	models []*cache.Backend   // all of those
@@ -148,7 +150,7 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 		}
 	})
 	st.models = append(st.models, b)
-	return b, nil
+	return linger.Wrap(b, o.grace), nil
 }
 
 // calls counts the answers so far.

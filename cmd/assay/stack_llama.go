@@ -84,7 +84,7 @@ func kindOf(want wanted) string {
 	switch {
 	case want.role == backend.Embedder:
 		return "embedding"
-	case want.ops.Has(backend.CanRerank):
+	case want.ops.Has(backend.CanClassify):
 		return "encoder"
 	}
 	return string(want.role)

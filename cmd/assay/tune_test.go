@@ -44,8 +44,8 @@ func TestTuneDocs(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(string(data)), " ")
 	for _, fact := range []string{
-		fmt.Sprintf("%d replies written side by side", tuneSlots),
-		fmt.Sprintf("calls of %d tokens read and %d written", callReads, callWrites),
+		fmt.Sprintf("decoding of %d sequences in parallel", tuneSlots),
+		fmt.Sprintf("calls of %d prompt tokens and %d completion tokens", callReads, callWrites),
 		fmt.Sprintf("over %d times the file's size", mostGrowth),
 		"by a tenth. `" + weightsTypes[0].name + "` is tried first",
 	} {

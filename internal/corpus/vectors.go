@@ -58,14 +58,11 @@ func Embed(ctx context.Context, embedder backend.Backend, texts []string, done f
 	return v, nil
 }
 
-// embed is the embedder's Embed, with its answer checked.
+// embed asks for the embeddings of texts, and checks the answer.
 func (v *Vectors) embed(ctx context.Context, texts []string) ([][]float32, error) {
-	vectors, err := v.embedder.Embed(ctx, texts)
+	vectors, err := backend.Embed(ctx, v.embedder, texts)
 	if err != nil {
 		return nil, fmt.Errorf("embedding: %w", err)
-	}
-	if len(vectors) != len(texts) {
-		return nil, fmt.Errorf("embedding: %d vectors for %d texts", len(vectors), len(texts))
 	}
 	for i, vector := range vectors {
 		sum := 0.0

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/agent"
@@ -21,23 +22,82 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// All returns every metric, sorted by name.
-func All() []metrics.Metric {
-	list := slices.Concat(judged.Metrics(), likelihood.Metrics(), vector.Metrics(), text.Metrics(),
-		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics())
-	slices.SortFunc(list, func(a, b metrics.Metric) int { return strings.Compare(a.Name, b.Name) })
-	return list
+// A catalogue is what there is to select from.
+type catalogue struct {
+	distinct []metrics.Metric          // every method once, sorted by name
+	byName   map[string]metrics.Metric // those, and the names that they go by besides
+	defaults map[string]string         // the method that a bare dimension means
 }
 
-// defaults names the method that a bare dimension means.
-func defaults() map[string]string {
-	methods := make(map[string]string)
-	for _, m := range All() {
+// built returns the catalogue, which is put together once.
+var built = sync.OnceValue(func() catalogue {
+	c := catalogue{byName: make(map[string]metrics.Metric), defaults: make(map[string]string)}
+	for _, m := range slices.Concat(judged.Metrics(), likelihood.Metrics(), vector.Metrics(), text.Metrics(),
+		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics()) {
+		c.byName[m.Name] = m
 		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
-			methods[dimension] = method
+			c.defaults[dimension] = method
 		}
 	}
-	return methods
+	of := make(map[string]map[string]metrics.Metric) // the settings of each method
+	old := make(map[string]bool)
+	for _, s := range settings() {
+		m, base := c.byName[s.old], c.byName[s.of]
+		if m.Name == "" || base.Name == "" {
+			panic("no metric " + s.old + " or " + s.of)
+		}
+		old[s.old] = true
+		if of[s.of] == nil {
+			of[s.of] = make(map[string]metrics.Metric)
+		}
+		of[s.of][s.at] = m
+		base.Settings = append(base.Settings, s.at)
+		c.byName[s.of] = base
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
+		if old[name] {
+			continue
+		}
+		m := c.byName[name]
+		if of[name] != nil {
+			m = set(m, of[name])
+			c.byName[name] = m
+		}
+		c.distinct = append(c.distinct, m)
+		for _, alias := range m.Aliases {
+			also := m
+			also.Name, also.Default = alias, false
+			also.Aliases = append([]string{m.Name}, m.Aliases...)
+			also.Aliases = slices.DeleteFunc(also.Aliases, func(name string) bool { return name == alias })
+			c.byName[alias] = also
+		}
+	}
+	return c
+})
+
+// All returns every method once, sorted by name. What is the same method under another name is among its
+// [metrics.Metric.Aliases], and what is the same with something set otherwise among its [metrics.Metric.Settings].
+func All() []metrics.Metric { return slices.Clone(built().distinct) }
+
+// Canonical is the name of the method that a metric's name stands for: "answer_correctness/cosine" is
+// answer_similarity/cosine. Two metrics with one canonical name have the same values. A name that no metric has stands
+// for itself.
+func Canonical(name string) string {
+	for _, s := range settings() {
+		if s.old == name {
+			return s.of + "@" + s.at
+		}
+	}
+	full, at, given := strings.Cut(name, "@")
+	for _, m := range built().distinct {
+		if slices.Contains(m.Aliases, full) {
+			full = m.Name
+		}
+	}
+	if given {
+		return full + "@" + at
+	}
+	return full
 }
 
 // A PresetList is a named list of metrics that go together.
@@ -115,34 +175,33 @@ func Select(names []string) ([]metrics.Metric, error) {
 }
 
 func lookup(name string) (metrics.Metric, error) {
+	c := built()
 	full, at, given := strings.Cut(name, "@")
-	if method, ok := defaults()[full]; ok {
+	if method, ok := c.defaults[full]; ok {
 		full += "/" + method
 	}
-	all := All()
-	if i := slices.IndexFunc(all, func(m metrics.Metric) bool { return m.Name == full }); i >= 0 {
-		switch {
-		case !given:
-			return all[i], nil
-		case all[i].At == nil:
-			return metrics.Metric{}, fmt.Errorf("metric %s takes nothing after an @, but has %q there", full, at)
+	m, ok := c.byName[full]
+	switch {
+	case !ok:
+		hint := ""
+		if near := tokenize.Nearest(name, slices.Concat(metricNames(), slices.Collect(maps.Keys(c.defaults)))); near != "" {
+			hint = fmt.Sprintf("did you mean %s? ", near)
 		}
-		return all[i].At(at)
+		return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", name, hint, len(c.distinct))
+	case !given:
+		return m, nil
+	case m.At == nil:
+		return metrics.Metric{}, fmt.Errorf("metric %s takes nothing after an @, but has %q there", full, at)
 	}
-	hint := ""
-	if near := tokenize.Nearest(name, append(metricNames(), slices.Collect(maps.Keys(defaults()))...)); near != "" {
-		hint = fmt.Sprintf("did you mean %s? ", near)
+	set, err := m.At(at)
+	if err == nil && set.Name != full+"@"+at && slices.Contains(c.byName[Canonical(full)].Aliases, full) {
+		set.Name = full + "@" + at
 	}
-	return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", name, hint, len(all))
+	return set, err
 }
 
-func metricNames() []string {
-	var names []string
-	for _, m := range All() {
-		names = append(names, m.Name)
-	}
-	return names
-}
+// metricNames are the names that a metric can be selected by.
+func metricNames() []string { return slices.Sorted(maps.Keys(built().byName)) }
 
 // Prompts returns the prompts that metrics ask with, those described by a user too, sorted by name.
 func Prompts() []*prompts.Prompt {

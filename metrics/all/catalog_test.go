@@ -27,14 +27,14 @@ func TestAll(t *testing.T) {
 		} else if m.Default {
 			given[dimension] = method
 		}
-		if _, ok := defaults()[dimension]; !ok {
+		if _, ok := built().defaults[dimension]; !ok {
 			t.Errorf("%s has no default method", dimension)
 		}
 		if strings.HasSuffix(m.Doc, ".") || strings.Contains(m.Doc, "\n") {
 			t.Errorf("%s: the doc %q is not one line without a full stop", m.Name, m.Doc)
 		}
 	}
-	for dimension := range defaults() {
+	for dimension := range built().defaults {
 		if _, err := Select([]string{dimension}); err != nil {
 			t.Error(err)
 		}
@@ -174,6 +174,56 @@ func TestBuiltinPrompts(t *testing.T) {
 		}
 		if shared > 1400 {
 			t.Errorf("%s: the messages before the last have %d bytes", name, shared)
+		}
+	}
+}
+
+// Every method stands in the catalogue once; its other names and settings are the same function.
+func TestCatalogueIsDistinct(t *testing.T) {
+	if n := len(All()); n < 140 || n > 180 {
+		t.Errorf("%d methods: is each of them one of its own?", n)
+	}
+	same := func(name, canonical string) {
+		t.Helper()
+		a, err := Select([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Select([]string{canonical})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a[0].Name != name || b[0].Name != canonical || a[0].Min != b[0].Min || a[0].Needs != b[0].Needs {
+			t.Errorf("%s is %+v, %s is %+v", name, a[0], canonical, b[0])
+		}
+		if got := Canonical(name); got != canonical {
+			t.Errorf("Canonical(%s) = %s, want %s", name, got, canonical)
+		}
+		if got := Canonical(canonical); got != canonical {
+			t.Errorf("Canonical(%s) = %s", canonical, got)
+		}
+	}
+	aliases := 0
+	for _, m := range All() {
+		for _, alias := range m.Aliases {
+			same(alias, m.Name)
+			aliases++
+		}
+	}
+	if aliases != 7 {
+		t.Errorf("%d aliases, want 7", aliases)
+	}
+	for _, s := range settings() {
+		same(s.old, s.of+"@"+s.at)
+	}
+	same("answer_correctness/bertscore_recall@idf", "answer_similarity/bertscore_recall@idf")
+	same("retrieval/ndcg@10", "retrieval/ndcg@10")
+	if m, err := Select([]string{"retrieval/ndcg@exp,10"}); err != nil || m[0].Name != "retrieval/ndcg@exp,10" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	for _, wrong := range []string{"answer_similarity/rouge1@spanish", "answer_similarity/rouge1@recall,3", "answer_similarity/rouge1@"} {
+		if _, err := Select([]string{wrong}); err == nil || !strings.Contains(err.Error(), "rouge1@") {
+			t.Errorf("%s: %v", wrong, err)
 		}
 	}
 }

@@ -157,10 +157,11 @@ func TestTrainedJudgeOfEncoder(t *testing.T) {
 	j.Features[0].Metric, j.Features[1].Metric = "answer_relevance/encoder", "answer_correctness/encoder"
 	j.Features[0].Optional = false
 	m, err := j.AsMetric()
-	if err != nil || m.Asks[backend.Encoder] != backend.CanRerank {
+	if err != nil || m.Asks[backend.Encoder] != backend.CanClassify {
 		t.Fatal(m.Asks, err)
 	}
-	info := backend.Info{Engine: "e", Model: "small", Digest: "sha256:1", Ops: backend.CanRerank, Labels: "answer_correctness,answer_relevance,context_relevance,faithfulness"}
+	info := backend.Info{Engine: "e", Model: "small", Digest: "sha256:1", Ops: backend.CanClassify,
+		Labels: []string{"answer_correctness", "answer_relevance", "context_relevance", "faithfulness"}}
 	fields := metrics.Question | metrics.Answer | metrics.References
 	with := func(info backend.Info) metrics.Models {
 		return metrics.Models{Roles: metrics.Roles{backend.Encoder: &backendtest.Fake{About: info}}}
@@ -169,7 +170,7 @@ func TestTrainedJudgeOfEncoder(t *testing.T) {
 		t.Error(err)
 	}
 	less := info
-	less.Labels = "answer_relevance"
+	less.Labels = []string{"answer_relevance"}
 	for _, have := range []metrics.Models{{}, with(less)} {
 		if err := metrics.Check([]metrics.Metric{m}, have, fields); err == nil {
 			t.Errorf("%+v is enough", have)

@@ -29,7 +29,7 @@ func Cosine(a, b []float32) float64 {
 // Embed returns one vector per text and notes their keys. The vectors are finite and not zero, and all
 // of one length.
 func Embed(ctx context.Context, m metrics.Models, texts []string) ([][]float32, error) {
-	vectors, err := m.Role(backend.Embedder).Embed(ctx, texts)
+	vectors, err := backend.Embed(ctx, m.Role(backend.Embedder), texts)
 	if err != nil {
 		return nil, fmt.Errorf("embedding: %w", err)
 	}
@@ -38,7 +38,7 @@ func Embed(ctx context.Context, m metrics.Models, texts []string) ([][]float32, 
 	}
 	info := m.Role(backend.Embedder).Info()
 	for i, v := range vectors {
-		m.Note(backend.EmbedKey(info, texts[i]), 0, 0)
+		m.Note(backend.EncodeKey(info, backend.Embedding, backend.Pair{Text: texts[i]}), 0, 0)
 		if n := Norm(v); len(v) != len(vectors[0]) || !(n > 0) || math.IsInf(n, 0) {
 			return nil, fmt.Errorf("embedding: the vector of %q is not usable: %d numbers, length %v", metrics.Bounded(texts[i]), len(v), n)
 		}

@@ -66,10 +66,7 @@ func (p poll) Lowest(i int) (yes float64, where string) {
 }
 
 func (p poll) where(i int, yes float64) string {
-	if len(p.Yes[i]) == 1 {
-		return ""
-	}
-	return fmt.Sprintf("window %d of %d", slices.Index(p.Yes[i], yes)+1, len(p.Yes[i]))
+	return metrics.WindowName(slices.Index(p.Yes[i], yes), len(p.Yes[i]))
 }
 
 // Doubts is a note where the judge would rather have said something else than yes or no. The probability

@@ -145,24 +145,19 @@ func (f frame) scoreTexts(s *metrics.Sample, ask func(texts []shownText) (metric
 	if f.windows == "" || long < 0 {
 		return ask(texts)
 	}
-	var scores []metrics.Score
-	windows, err := metrics.NewPassage(parts).InWindows(true, func(text string) error {
+	scores, err := metrics.EachWindow(parts, func(text string) (metrics.Score, error) {
 		part := slices.Clone(texts)
 		part[long].Text = text
-		score, err := ask(part)
-		if err == nil {
-			scores = append(scores, score)
-		}
-		return err
+		return ask(part)
 	})
 	if err != nil {
 		return metrics.Score{}, err
 	}
-	return f.combine(scores, windows), nil
+	return f.combine(scores), nil
 }
 
 // combine makes one score of those of the windows.
-func (f frame) combine(scores []metrics.Score, windows int) metrics.Score {
+func (f frame) combine(scores []metrics.Score) metrics.Score {
 	all := metrics.Score{Value: scores[0].Value}
 	sum := 0.0
 	for i, score := range scores {
@@ -174,8 +169,8 @@ func (f frame) combine(scores []metrics.Score, windows int) metrics.Score {
 			all.Value = min(all.Value, score.Value)
 		}
 		for _, finding := range score.Because {
-			if windows > 1 {
-				finding.Where = fmt.Sprintf("window %d of %d", i+1, windows)
+			if len(scores) > 1 {
+				finding.Where = metrics.WindowName(i, len(scores))
 			}
 			all.Because = append(all.Because, finding)
 		}

@@ -23,14 +23,6 @@ func factualChecks() []claimCheck {
 	both := answerByReference | referenceByAnswer
 	list := []claimCheck{
 		{
-			name: "answer_correctness/claims_precision", parts: answerByReference, score: claimPrecision,
-			doc:     "share of the answer's statements that the reference supports",
-			formula: "statements of the answer that the reference supports / statements of the answer",
-		}, {
-			name: "answer_correctness/claims_recall", parts: referenceByAnswer, score: claimRecall,
-			doc:     "share of the reference's statements that the answer supports",
-			formula: "statements of the reference that the answer supports / statements of the reference",
-		}, {
 			name: "answer_correctness/ragas_factual", parts: both, score: ragasFactual,
 			doc:     "F1 of statements as Ragas counts and rounds it, which mixes the answer's with the reference's",
 			formula: "2 TP / (2 TP + FP + FN) to two decimals: TP and FP the answer's statements that the reference does and does not support, FN the reference's that the answer does not",
@@ -40,7 +32,6 @@ func factualChecks() []claimCheck {
 		method, which, formula string
 		beta                   float64
 	}{
-		{"claims_f1", "harmonic mean", "2 P R / (P + R)", 1},
 		{"claims_f2", "F-measure, recall with twice the weight,", "5 P R / (4 P + R)", 2},
 		{"claims_f05", "F-measure, recall with half the weight,", "1.25 P R / (0.25 P + R)", 0.5},
 	} {

@@ -2,7 +2,6 @@ package judged
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -219,6 +218,7 @@ func judgeText(ctx context.Context, m metrics.Models, s *metrics.Sample, text st
 // A claimCheck is a metric whose value follows from a claimTable.
 type claimCheck struct {
 	name, doc, formula string
+	aliases            []string
 	parts              claimParts
 	lowerIsBetter      bool
 	score              func(t *claimTable) (metrics.Score, error)
@@ -227,7 +227,7 @@ type claimCheck struct {
 // metric makes a metric of the check. Of several references, the one that gives the best value counts.
 func (c claimCheck) metric(source string) metrics.Metric {
 	return metrics.Metric{
-		Name: c.name, Doc: c.doc, Source: source, Formula: c.formula, Calls: c.parts.calls(),
+		Name: c.name, Aliases: c.aliases, Doc: c.doc, Source: source, Formula: c.formula, Calls: c.parts.calls(),
 		Min: 0, Max: 1, LowerIsBetter: c.lowerIsBetter,
 		Needs: c.parts.fields(), Asks: metrics.Asks{backend.Judge: backend.CanGenerate}, Prompts: claimTablePrompts(),
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -246,38 +246,19 @@ func (c claimCheck) metric(source string) metrics.Metric {
 	}
 }
 
-// byReference scores a sample by each of its references alone. The best score counts, the first of equal
-// ones. A reference to which the metric does not apply is passed over if there is another; any other error
-// is the sample's.
+// byReference scores a sample by each of its references alone. The best score counts.
 func byReference(s *metrics.Sample, lowerIsBetter bool, score func(reference string) (metrics.Score, error)) (metrics.Score, error) {
-	var best metrics.Score
-	var inapplicable error
-	of, at := 0, 0
-	for _, reference := range s.References {
-		if metrics.Blank(reference) {
-			continue
-		}
-		of++
-		got, err := score(reference)
-		switch {
-		case errors.Is(err, metrics.ErrNotApplicable):
-			if inapplicable == nil {
-				inapplicable = err
-			}
-		case err != nil:
-			return metrics.Score{}, err
-		case at == 0, lowerIsBetter && got.Value < best.Value, !lowerIsBetter && got.Value > best.Value:
-			best, at = got, of
-		}
+	better := metrics.Higher
+	if lowerIsBetter {
+		better = metrics.Lower
 	}
-	if of == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the sample has no reference", metrics.ErrNotApplicable)
+	best, at, err := metrics.BestReference(s.References, better, score)
+	if err != nil {
+		return metrics.Score{}, err
 	}
-	if at == 0 {
-		return metrics.Score{}, inapplicable
-	}
-	if of > 1 {
-		best.Because = append(best.Because, metrics.Finding{Kind: "note", Text: fmt.Sprintf("by reference %d of %d, which gives the best value", at, of)})
+	if of := len(s.References); len(metrics.NonBlank(s.References)) > 1 {
+		note := fmt.Sprintf("by reference %d of %d, which gives the best value", at+1, of)
+		best.Because = append(best.Because, metrics.Finding{Kind: "note", Text: note})
 	}
 	return best, nil
 }

@@ -403,12 +403,12 @@ type vectors struct {
 	vector []float32
 }
 
-func (v *vectors) Embed(_ context.Context, texts []string) ([][]float32, error) {
-	list := make([][]float32, len(texts))
-	for i := range list {
-		list[i] = v.vector
+func (v *vectors) Encode(_ context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	answer := &backend.Encoding{}
+	for range req.Inputs {
+		answer.Items = append(answer.Items, backend.Encoded{Vectors: [][]float32{v.vector}})
 	}
-	return list, nil
+	return answer, nil
 }
 
 func TestContextRelevance(t *testing.T) {

@@ -8,22 +8,11 @@ import (
 // else, the metric here does not, and says so; where somebody may need Ragas' number itself, a metric with
 // "ragas" in its name gives it.
 func ragasMetrics() []metrics.Metric {
-	noise := []claimCheck{
-		{
-			name: "noise_sensitivity/relevant", parts: noiseParts, score: noiseIn(true), lowerIsBetter: true,
-			doc:     "share of the answer's statements that are wrong and come from a context of use",
-			formula: noiseFormula(true),
-		}, {
-			name: "noise_sensitivity/irrelevant", parts: noiseParts, score: noiseIn(false), lowerIsBetter: true,
-			doc:     "share of the answer's statements that are wrong and come from a context of no use",
-			formula: noiseFormula(false),
-		},
-	}
 	list := []metrics.Metric{
 		contextPrecisionReference(), contextPrecisionAnswer(), contextRecallClaims(), contextRecallEntities(),
 		answerCorrectnessRagas(), answerCorrectnessAccuracy(), contextRelevanceDual(), faithfulnessDual(), summaryScore(),
 	}
-	for _, c := range noise {
+	for _, c := range noiseChecks() {
 		m := c.metric("Ragas 0.4, noise sensitivity; RAGChecker (Ru et al. 2024, arXiv 2408.08067)")
 		m.Default = m.Name == "noise_sensitivity/relevant"
 		list = append(list, m)

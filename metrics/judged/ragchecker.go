@@ -209,15 +209,18 @@ func claimFaithfulness(t *claimTable) (metrics.Score, error) {
 func ragChecks() []claimCheck {
 	return []claimCheck{
 		{
-			name: "ragchecker/precision", parts: answerByReference, score: claimPrecision,
+			name: "ragchecker/precision", aliases: []string{"answer_correctness/claims_precision"},
+			parts: answerByReference, score: claimPrecision,
 			doc:     "share of the answer's claims that the reference supports",
 			formula: "claims of the answer that the reference supports / claims of the answer",
 		}, {
-			name: "ragchecker/recall", parts: referenceByAnswer, score: claimRecall,
+			name: "ragchecker/recall", aliases: []string{"answer_correctness/claims_recall"},
+			parts: referenceByAnswer, score: claimRecall,
 			doc:     "share of the reference's claims that the answer makes",
 			formula: "claims of the reference that the answer supports / claims of the reference",
 		}, {
-			name: "ragchecker/f1", parts: answerByReference | referenceByAnswer, score: claimF(1),
+			name: "ragchecker/f1", aliases: []string{"answer_correctness/claims_f1"},
+			parts: answerByReference | referenceByAnswer, score: claimF(1),
 			doc:     "harmonic mean of claim precision and claim recall between answer and reference",
 			formula: "2PR / (P + R), where P is ragchecker/precision and R is ragchecker/recall",
 		}, {
@@ -233,14 +236,6 @@ func ragChecks() []claimCheck {
 			doc:     "share of the reference's claims in the contexts that the answer makes too",
 			formula: "claims of the reference that a context and the answer support / claims of the reference that a context supports",
 		}, {
-			name: "ragchecker/noise_relevant", parts: noiseParts, score: noiseIn(true), lowerIsBetter: true,
-			doc:     "share of the answer's claims that are wrong and come from a relevant context",
-			formula: noiseFormula(true),
-		}, {
-			name: "ragchecker/noise_irrelevant", parts: noiseParts, score: noiseIn(false), lowerIsBetter: true,
-			doc:     "share of the answer's claims that are wrong and come from an irrelevant context",
-			formula: noiseFormula(false),
-		}, {
 			name: "ragchecker/hallucination", parts: answerByReference | answerByContexts, score: unfounded(false), lowerIsBetter: true,
 			doc:     "share of the answer's claims that neither the reference nor any context supports",
 			formula: "claims of the answer that neither the reference nor a context supports / claims of the answer",
@@ -252,6 +247,23 @@ func ragChecks() []claimCheck {
 			name: "ragchecker/faithfulness", parts: answerByContexts, score: claimFaithfulness,
 			doc:     "share of the answer's claims that at least one context by itself supports",
 			formula: "claims of the answer that a context by itself supports / claims of the answer",
+		},
+	}
+}
+
+// noiseChecks are those that Ragas has taken over from RAGChecker.
+func noiseChecks() []claimCheck {
+	return []claimCheck{
+		{
+			name: "noise_sensitivity/relevant", aliases: []string{"ragchecker/noise_relevant"},
+			parts: noiseParts, score: noiseIn(true), lowerIsBetter: true,
+			doc:     "share of the answer's statements that are wrong and come from a context of use",
+			formula: noiseFormula(true),
+		}, {
+			name: "noise_sensitivity/irrelevant", aliases: []string{"ragchecker/noise_irrelevant"},
+			parts: noiseParts, score: noiseIn(false), lowerIsBetter: true,
+			doc:     "share of the answer's statements that are wrong and come from a context of no use",
+			formula: noiseFormula(false),
 		},
 	}
 }

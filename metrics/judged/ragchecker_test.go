@@ -39,10 +39,23 @@ func tableOf(answer string, byContexts []string, reference string, referenceByCo
 	return t
 }
 
+// allChecks are those of RAGChecker's paper.
+func allChecks() []claimCheck { return slices.Concat(ragChecks(), noiseChecks()) }
+
+// nameOf is the name that RAGChecker has for a check.
+func nameOf(c claimCheck) string {
+	for _, name := range append([]string{c.name}, c.aliases...) {
+		if short, ok := strings.CutPrefix(name, "ragchecker/"); ok {
+			return short
+		}
+	}
+	return c.name
+}
+
 // valuesOf are the values of all RAGChecker metrics by the end of their names.
 func valuesOf(t *testing.T, table *claimTable) map[string]float64 {
 	values := make(map[string]float64)
-	for _, c := range ragChecks() {
+	for _, c := range allChecks() {
 		score, err := c.score(table)
 		if errors.Is(err, metrics.ErrNotApplicable) {
 			continue
@@ -50,7 +63,7 @@ func valuesOf(t *testing.T, table *claimTable) map[string]float64 {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		values[strings.TrimPrefix(c.name, "ragchecker/")] = score.Value
+		values[nameOf(c)] = score.Value
 	}
 	return values
 }
@@ -61,8 +74,8 @@ func TestRAGCheckerExamples(t *testing.T) {
 	check := func(what string, table *claimTable, want map[string]float64) {
 		t.Helper()
 		got := valuesOf(t, table)
-		for _, c := range ragChecks() {
-			name := strings.TrimPrefix(c.name, "ragchecker/")
+		for _, c := range allChecks() {
+			name := nameOf(c)
 			value, ok := want[name]
 			if !ok || math.Abs(got[name]-value) > 1e-15 {
 				t.Errorf("%s: %s is %v, want %v", what, name, got[name], value)
@@ -283,7 +296,7 @@ func TestBestOfReferences(t *testing.T) {
 		}
 	}
 	good, poor := harbour().References[0], "Mara Lind's"
-	check("ragchecker/precision", []string{poor, " ", good}, 0.4, "by reference 2 of 2")
+	check("ragchecker/precision", []string{poor, " ", good}, 0.4, "by reference 3 of 3") // as the dataset numbers them
 	check("ragchecker/precision", []string{good, poor}, 0.4, "by reference 1 of 2")
 	check("ragchecker/precision", []string{"", good}, 0.4, "")
 	check("ragchecker/hallucination", []string{"Nobody knows.", poor}, 0.2, "by reference 2 of 2")

@@ -141,23 +141,15 @@ func twoRatings(first, second func() (rating, error)) (metrics.Score, error) {
 
 // rateContexts rates the contexts from 0 to 2, or the windows of them, of which the best counts.
 func rateContexts(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, s *metrics.Sample, data func(text string) any) (rating, error) {
-	best := rating{level: -1}
-	window, at := 0, 0
-	windows, err := metrics.NewPassage(s.Contexts).InWindows(true, func(text string) error {
-		r, err := rate(ctx, m, prompt, data(text), []int{0, 1, 2})
-		if err != nil {
-			return err
-		}
-		window++
-		if r.level > best.level {
-			best, at = r, window
-		}
-		return nil
+	all, err := metrics.EachWindow(s.Contexts, func(text string) (rating, error) {
+		return rate(ctx, m, prompt, data(text), []int{0, 1, 2})
 	})
-	if windows > 1 {
-		best.where = fmt.Sprintf("window %d of %d", at, windows)
+	if err != nil {
+		return rating{}, err
 	}
-	return best, err
+	at := metrics.Best(all, func(a, b rating) bool { return a.level > b.level })
+	all[at].where = metrics.WindowName(at, len(all))
+	return all[at], nil
 }
 
 // rate asks for one of levels, which ascend from 0.

@@ -1,7 +1,6 @@
 package likelihood
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -189,27 +188,22 @@ func (a aspect) byContext(s *metrics.Sample, d gradeData, grade func(d gradeData
 // inWindows grades by texts that may be too long for one prompt. The window with the highest grade counts,
 // or that with the lowest where any window can show a want.
 func (a aspect) inWindows(texts []string, d gradeData, grade func(d gradeData) (float64, string, error)) (metrics.Finding, error) {
-	var found []metrics.Finding
-	windows, err := metrics.NewPassage(texts).InWindows(true, func(text string) error {
+	found, err := metrics.EachWindow(texts, func(text string) (metrics.Finding, error) {
 		d.Context = text
 		value, reason, err := grade(d)
-		if err == nil {
-			found = append(found, metrics.Finding{Kind: "answer", Value: &value, Reason: reason})
-		}
-		return err
+		return metrics.Finding{Kind: "answer", Value: &value, Reason: reason}, err
 	})
 	if err != nil {
 		return metrics.Finding{}, err
 	}
-	byValue := func(f, g metrics.Finding) int { return cmp.Compare(*f.Value, *g.Value) }
-	best := slices.MaxFunc(found, byValue)
-	if a.dimension == "completeness" {
-		best = slices.MinFunc(found, byValue)
-	}
-	if windows > 1 {
-		best.Where = fmt.Sprintf("window %d of %d", 1+slices.IndexFunc(found, func(f metrics.Finding) bool { return *f.Value == *best.Value }), windows)
-	}
-	return best, nil
+	at := metrics.Best(found, func(f, g metrics.Finding) bool {
+		if a.dimension == "completeness" {
+			return *f.Value < *g.Value
+		}
+		return *f.Value > *g.Value
+	})
+	found[at].Where = metrics.WindowName(at, len(found))
+	return found[at], nil
 }
 
 // expectedGrade is the expectation of a grade from 1 to 5, brought to [0, 1]. Each of these is one token to

@@ -75,31 +75,17 @@ func (l likelihood) finding(where string) metrics.Finding {
 // likelihoodInWindows is likelihoodOf after a prompt that shows texts, which may be too long for it: data is
 // given the part to show, and the window that makes the text most probable counts.
 func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, data func(text string) any, text string) (best likelihood, where string, err error) {
-	passage := metrics.NewPassage(texts)
-	if len(passage.Sentences) == 0 {
+	if metrics.Blank(texts...) {
 		return likelihood{}, "", fmt.Errorf("%w: there is no text to show", metrics.ErrNotApplicable)
 	}
-	var all []likelihood
-	windows, err := passage.InWindows(true, func(shown string) error {
-		l, err := likelihoodOf(ctx, m, prompt, data(shown), text)
-		if err == nil {
-			all = append(all, l)
-		}
-		return err
+	all, err := metrics.EachWindow(texts, func(shown string) (likelihood, error) {
+		return likelihoodOf(ctx, m, prompt, data(shown), text)
 	})
 	if err != nil {
 		return likelihood{}, "", err
 	}
-	at := 0
-	for i, l := range all {
-		if l.mean > all[at].mean {
-			at = i
-		}
-	}
-	if windows > 1 {
-		where = fmt.Sprintf("window %d of %d", at+1, windows)
-	}
-	return all[at], where, nil
+	at := metrics.Best(all, func(a, b likelihood) bool { return a.mean > b.mean })
+	return all[at], metrics.WindowName(at, len(all)), nil
 }
 
 func answerPerplexity() metrics.Metric {
@@ -221,7 +207,7 @@ func answerReward() metrics.Metric {
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
-		Asks:    metrics.Asks{backend.Judge: backend.CanRerank},
+		Asks:    metrics.Asks{backend.Judge: backend.CanClassify},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			reward, err := headOf(ctx, m, backend.Pair{Query: s.Question, Text: s.Answer})
 			if err != nil {
@@ -236,11 +222,11 @@ func answerReward() metrics.Metric {
 
 // headOf returns the one number that the judge's classification head gives a pair.
 func headOf(ctx context.Context, m metrics.Models, p backend.Pair) (float64, error) {
-	lists, err := m.Role(backend.Judge).Rerank(ctx, []backend.Pair{p})
+	lists, err := backend.Classify(ctx, m.Role(backend.Judge), []backend.Pair{p})
 	if err != nil {
 		return 0, fmt.Errorf("reward: %w", err)
 	}
-	m.Note(backend.RerankKey(m.Role(backend.Judge).Info(), p), 0, 0)
+	m.Note(backend.EncodeKey(m.Role(backend.Judge).Info(), backend.HeadOutputs, p), 0, 0)
 	if len(lists) != 1 || len(lists[0]) != 1 {
 		return 0, fmt.Errorf("reward: the model's head gave %v, want one number: a classifier is no reward model", lists)
 	}

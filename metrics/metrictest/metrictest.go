@@ -14,7 +14,7 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-// Select returns those of list that are named, in the order of names. A bare dimension means its default method,
+// Select returns those of list that are named, in the order of names. An alias will do; a bare dimension means its default method,
 // and what stands after an @ goes to the metric's At.
 func Select(t testing.TB, list []metrics.Metric, names ...string) []metrics.Metric {
 	t.Helper()
@@ -23,12 +23,15 @@ func Select(t testing.TB, list []metrics.Metric, names ...string) []metrics.Metr
 		name, at, cut := strings.Cut(full, "@")
 		i := slices.IndexFunc(list, func(m metrics.Metric) bool {
 			dimension, _, _ := strings.Cut(m.Name, "/")
-			return m.Name == name || m.Default && dimension == name
+			return m.Name == name || m.Default && dimension == name || slices.Contains(m.Aliases, name)
 		})
 		if i < 0 {
 			t.Fatalf("no metric %s", full)
 		}
 		m, err := list[i], error(nil)
+		if slices.Contains(m.Aliases, name) {
+			m.Name = name
+		}
 		if cut {
 			m, err = m.At(at)
 		}

@@ -95,8 +95,7 @@ func scoreMatch(cut func(text string) []string, match func(answer, reference []s
 type scoreFunc = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error)
 
 // bestReference compares the answer with each reference and returns the best score, the first of equals,
-// with a finding that says which reference it comes from where there are several. A reference that cannot be
-// compared is passed over; if none can be, its error is returned.
+// with a finding that says which reference it comes from where there are several: see [metrics.BestReference].
 func bestReference(s *metrics.Sample, compare func(reference string) (metrics.Score, error)) (metrics.Score, error) {
 	return rankedReference(s, func(reference string) (float64, metrics.Score, error) {
 		score, err := compare(reference)
@@ -107,30 +106,25 @@ func bestReference(s *metrics.Sample, compare func(reference string) (metrics.Sc
 // rankedReference is bestReference where the best is not the one of the highest value, but of the highest
 // rank.
 func rankedReference(s *metrics.Sample, compare func(reference string) (rank float64, score metrics.Score, err error)) (metrics.Score, error) {
-	var best metrics.Score
-	bestRank, bestAt := -1.0, -1
-	refused := fmt.Errorf("%w: there is no reference", metrics.ErrNotApplicable)
-	for i, reference := range s.References {
-		if metrics.Blank(reference) {
-			continue
-		}
+	type ranked struct {
+		rank  float64
+		score metrics.Score
+	}
+	better := func(a, b ranked) bool { return a.rank > b.rank }
+	found, at, err := metrics.BestReference(s.References, better, func(reference string) (ranked, error) {
 		rank, score, err := compare(reference)
-		switch {
-		case err != nil:
-			refused = err
-		case rank > bestRank:
-			best, bestRank, bestAt = score, rank, i
-		}
+		return ranked{rank, score}, err
+	})
+	if err != nil {
+		return metrics.Score{}, err
 	}
-	if bestAt < 0 {
-		return metrics.Score{}, refused
-	}
-	if len(s.References) > 1 {
-		where := fmt.Sprintf("reference %d of %d", bestAt+1, len(s.References))
+	best := found.score
+	if len(metrics.NonBlank(s.References)) > 1 {
+		where := fmt.Sprintf("reference %d of %d", at+1, len(s.References))
 		if f := best.Because; len(f) > 0 && f[0].Kind == "reference" {
 			f[0].Where = where
 		} else {
-			best.Because = append(f, metrics.Finding{Kind: "reference", Text: metrics.Bounded(s.References[bestAt]), Where: where})
+			best.Because = append(f, metrics.Finding{Kind: "reference", Text: metrics.Bounded(s.References[at]), Where: where})
 		}
 	}
 	return best, nil

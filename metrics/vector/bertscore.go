@@ -74,7 +74,7 @@ func tokenTexts(ctx context.Context, m metrics.Models, texts metrics.NumberedTex
 	return list, nil
 }
 
-func (t *tokenText) add(v backend.TokenVectors, place int) {
+func (t *tokenText) add(v backend.Encoded, place int) {
 	t.tokens = append(t.tokens, v.Tokens...)
 	t.vectors = append(t.vectors, v.Vectors...)
 	for range v.Tokens {
@@ -97,19 +97,16 @@ func joinedTokens(list []tokenText) tokenText {
 
 // embedTokensAll returns each text's tokens with their vectors, all of one size and scaled to length 1, and notes
 // the texts' keys.
-func embedTokensAll(ctx context.Context, m metrics.Models, texts []string) ([]backend.TokenVectors, error) {
-	all, err := m.Role(backend.Embedder).EmbedTokens(ctx, texts)
+func embedTokensAll(ctx context.Context, m metrics.Models, texts []string) ([]backend.Encoded, error) {
+	all, err := backend.EmbedTokens(ctx, m.Role(backend.Embedder), texts)
 	if err != nil {
 		return nil, fmt.Errorf("embedding tokens: %w", err)
 	}
-	if len(all) != len(texts) {
-		return nil, fmt.Errorf("embedding tokens: %d answers for %d texts", len(all), len(texts))
-	}
 	info := m.Role(backend.Embedder).Info()
 	size := 0
-	unit := make([]backend.TokenVectors, len(all))
+	unit := make([]backend.Encoded, len(all))
 	for i, a := range all {
-		m.Note(backend.EmbedTokensKey(info, texts[i]), 0, 0)
+		m.Note(backend.EncodeKey(info, backend.TokenEmbeddings, backend.Pair{Text: texts[i]}), 0, 0)
 		if len(a.Tokens) != len(a.Vectors) {
 			return nil, fmt.Errorf("embedding tokens: %d tokens and %d vectors for %q", len(a.Tokens), len(a.Vectors), metrics.Bounded(texts[i]))
 		}
@@ -221,6 +218,7 @@ func answerAndReferences(ctx context.Context, m metrics.Models, s *metrics.Sampl
 // puts around a text are left out, and no baseline is subtracted. Where precision or recall is not positive, their
 // harmonic mean is 0.
 type bertscore struct {
+	aliases            []string
 	name, doc, formula string
 	min                float64
 	precision, recall  bool // whether it takes them into account
@@ -241,6 +239,7 @@ func bertscorePrecision() bertscore {
 func bertscoreRecall() bertscore {
 	return bertscore{
 		name:    "recall",
+		aliases: []string{"answer_correctness/bertscore_recall"}, // as unitxt has it
 		doc:     "mean over the reference's tokens of the cosine with the nearest token of the answer",
 		formula: "maximum over references of the mean over the reference's tokens of the maximum over the answer's tokens of their cosine",
 		min:     -1,
@@ -269,6 +268,7 @@ func bertscoreF1() bertscore {
 func (b bertscore) metric() metrics.Metric {
 	return metrics.Metric{
 		Name:    "answer_similarity/bertscore_" + b.name,
+		Aliases: b.aliases,
 		Doc:     b.doc,
 		Source:  "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, without idf and rescaling",
 		Formula: b.formula,
@@ -324,14 +324,6 @@ func (b bertscore) score(ctx context.Context, m metrics.Models, s *metrics.Sampl
 		return metrics.Score{}, errWeightless()
 	}
 	return best, nil
-}
-
-// answerCorrectnessBertscore is BERTScore's recall under the name that unitxt has it by.
-func answerCorrectnessBertscore() metrics.Metric {
-	m := bertscoreRecall().metric()
-	m.Name = "answer_correctness/bertscore_recall"
-	m.Source = "unitxt answer_correctness.bert_score_recall; BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3"
-	return m
 }
 
 // faithfulnessBertscore looks for each of the answer's tokens in all contexts together.

@@ -13,9 +13,9 @@ import (
 // embeddingMetrics are comparisons of vectors.
 func embeddingMetrics() []metrics.Metric {
 	return []metrics.Metric{
-		answerSimilarityCosine(), answerCorrectnessCosine(), answerRelevanceCosine(),
+		answerSimilarityCosine(), answerRelevanceCosine(),
 		contextRelevanceCosine(), contextRelevanceCosineMax(), faithfulnessCosine(),
-		bertscorePrecision().metric(), bertscoreRecall().metric(), bertscoreF1().metric(), answerCorrectnessBertscore(),
+		bertscorePrecision().metric(), bertscoreRecall().metric(), bertscoreF1().metric(),
 		bertscorePrecision().idf(), bertscoreRecall().idf(), bertscoreF1().idf(),
 		faithfulnessBertscore(), faithfulnessBertscoreMax(), faithfulnessAlignment(), moverscore(), moverscoreUniform(),
 		answerCorrectnessAlignment(),
@@ -63,8 +63,9 @@ func textVectors(ctx context.Context, m metrics.Models, texts []string) (vectors
 func answerSimilarityCosine() metrics.Metric {
 	return metrics.Metric{
 		Name:    "answer_similarity/cosine",
+		Aliases: []string{"answer_correctness/cosine"},
 		Doc:     "cosine between the answer's vector and the nearest reference's",
-		Source:  "Ragas SemanticSimilarity (there with one reference)",
+		Source:  "Ragas SemanticSimilarity (there with one reference); unitxt answer_correctness.sentence_bert",
 		Formula: "maximum over references of cos(answer, reference)",
 		Calls:   "1 text to embed for the answer, 1 for each reference",
 		Default: true,
@@ -74,14 +75,6 @@ func answerSimilarityCosine() metrics.Metric {
 		Asks:    metrics.Asks{backend.Embedder: backend.CanEmbed},
 		Score:   scoreReferenceCosine,
 	}
-}
-
-// answerCorrectnessCosine is the same comparison under the name that unitxt has it by.
-func answerCorrectnessCosine() metrics.Metric {
-	m := answerSimilarityCosine()
-	m.Name, m.Default = "answer_correctness/cosine", false
-	m.Source = "unitxt answer_correctness.sentence_bert"
-	return m
 }
 
 func scoreReferenceCosine(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
@@ -58,7 +57,7 @@ func encoderMetrics() []metrics.Metric {
 	for i := range list {
 		list[i].Source = "cross-encoders (Nogueira and Cho 2019, arXiv 1901.04085) as judges (ARES, Saad-Falcon et al. 2024, arXiv 2311.09476)"
 		list[i].Max = 1
-		list[i].Asks = metrics.Asks{backend.Encoder: backend.CanRerank}
+		list[i].Asks = metrics.Asks{backend.Encoder: backend.CanClassify}
 	}
 	return list
 }
@@ -251,17 +250,14 @@ func encode(ctx context.Context, m metrics.Models, label string, pairs []backend
 	if err != nil {
 		return nil, err
 	}
-	answer, err := m.Role(backend.Encoder).Rerank(ctx, pairs)
+	answer, err := backend.Classify(ctx, m.Role(backend.Encoder), pairs)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}
-	if len(answer) != len(pairs) {
-		return nil, fmt.Errorf("encoder: %d answers for %d pairs", len(answer), len(pairs))
-	}
 	chances := make([]float64, len(pairs))
 	for i, numbers := range answer {
-		m.Note(backend.RerankKey(info, pairs[i]), 0, 0)
-		if want := strings.Count(info.Labels, ",") + 1; len(numbers) != want {
+		m.Note(backend.EncodeKey(info, backend.HeadOutputs, pairs[i]), 0, 0)
+		if want := max(1, len(info.Labels)); len(numbers) != want {
 			return nil, fmt.Errorf("encoder: %d numbers where its labels make it %d", len(numbers), want)
 		}
 		x := float64(numbers[output])

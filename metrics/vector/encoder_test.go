@@ -16,14 +16,14 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-const encoderLabels = "answer_correctness,answer_relevance,context_relevance,faithfulness" // not in our own order
+var encoderLabels = []string{"answer_correctness", "answer_relevance", "context_relevance", "faithfulness"} // not in our own order
 
 // encoded scores a sample by an encoder metric, with a head that gives outputs.
-func encoded(t *testing.T, method, labels string, outputs func(p backend.Pair) []float32, s metrics.Sample) (metrics.Result, *backendtest.Fake) {
+func encoded(t *testing.T, method string, labels []string, outputs func(p backend.Pair) []float32, s metrics.Sample) (metrics.Result, *backendtest.Fake) {
 	t.Helper()
-	fake := &backendtest.Fake{About: backend.Info{Ops: backend.CanRerank, Labels: labels}, Outputs: outputs}
+	fake := &backendtest.Fake{About: backend.Info{Ops: backend.CanClassify, Labels: labels}, Outputs: outputs}
 	ms := metrictest.Select(t, Metrics(), method+"/encoder")
-	whole := &backendtest.Fake{About: backend.Info{Engine: "e", Model: "m", Ops: backend.CanRerank, Labels: encoderLabels}}
+	whole := &backendtest.Fake{About: backend.Info{Engine: "e", Model: "m", Ops: backend.CanClassify, Labels: encoderLabels}}
 	if err := metrics.Check(ms, metrics.Models{Roles: metrics.Roles{backend.Encoder: whole}}, s.Fields()); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestEncoder(t *testing.T) {
 				c = 0.99
 			}
 			numbers := []float32{-9, -9, -9, -9}
-			numbers[slices.Index(strings.Split(encoderLabels, ","), label)] = logit(c)
+			numbers[slices.Index(encoderLabels, label)] = logit(c)
 			return numbers
 		}
 	}
@@ -69,8 +69,8 @@ func TestEncoder(t *testing.T) {
 		if !slices.Equal(texts, findings) {
 			t.Errorf("%s: findings %q, want %q", method, texts, findings)
 		}
-		if len(got.Calls) != len(chances) || fake.Stats().Pairs != len(chances) {
-			t.Errorf("%s: %d calls noted, %d pairs asked, want %d", method, len(got.Calls), fake.Stats().Pairs, len(chances))
+		if len(got.Calls) != len(chances) || fake.Stats().Inputs != len(chances) {
+			t.Errorf("%s: %d calls noted, %d pairs asked, want %d", method, len(got.Calls), fake.Stats().Inputs, len(chances))
 		}
 	}
 	check("context_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: "It is 4 m deep."}: 0.9, {Query: "How deep is it?", Text: "Fish."}: 0.2},
@@ -101,7 +101,7 @@ func TestEncoderWindows(t *testing.T) {
 		return []float32{logit(0.25)}
 	}
 	sample := metrics.Sample{ID: "1", Question: "Where?", Contexts: []string{"The needle is not.", long}}
-	got, _ := encoded(t, "context_relevance", "", outputs, sample)
+	got, _ := encoded(t, "context_relevance", nil, outputs, sample)
 	if got.Score == nil || math.Abs(got.Score.Value-0.75) > 1e-6 {
 		t.Fatalf("%+v", got)
 	}
@@ -168,22 +168,22 @@ func TestEncoderCuts(t *testing.T) {
 // TestEncoderFaults checks that a model without the output, or with odd numbers, is an error and never a score.
 func TestEncoderFaults(t *testing.T) {
 	sample := metrics.Sample{ID: "1", Question: "Why?", Answer: "So.", Contexts: []string{"So it is."}, References: []string{"So."}}
-	check := func(method, labels, want string, numbers ...float32) {
+	check := func(method string, labels []string, want string, numbers ...float32) {
 		t.Helper()
 		got, _ := encoded(t, method, labels, func(backend.Pair) []float32 { return numbers }, sample)
 		if got.Score != nil || !strings.Contains(got.Error, want) {
 			t.Errorf("%s: %+v, want an error that says %q", method, got, want)
 		}
 	}
-	check("faithfulness", "", "taken for relevance", 1)
-	check("faithfulness", "entailment,neutral", "has the outputs entailment,neutral and no faithfulness", 1, 2)
-	check("context_relevance", "entailment,neutral", "no context_relevance", 1, 2)
-	check("context_relevance", "", "2 numbers where its labels make it 1", 1, 2)
+	check("faithfulness", nil, "taken for relevance", 1)
+	check("faithfulness", []string{"entailment", "neutral"}, "has the outputs entailment,neutral and no faithfulness", 1, 2)
+	check("context_relevance", []string{"entailment", "neutral"}, "no context_relevance", 1, 2)
+	check("context_relevance", nil, "2 numbers where its labels make it 1", 1, 2)
 	check("answer_correctness", encoderLabels, "3 numbers where its labels make it 4", 1, 2, 3)
 	check("answer_relevance", encoderLabels, "is not one", 0, float32(math.NaN()), 0, 0)
 
 	for x, want := range map[float32]float64{float32(math.Inf(1)): 1, float32(math.Inf(-1)): 0, 0: 0.5} { // the ends of the range
-		if got, _ := encoded(t, "context_relevance", "", func(backend.Pair) []float32 { return []float32{x} }, sample); got.Score == nil || got.Score.Value != want {
+		if got, _ := encoded(t, "context_relevance", nil, func(backend.Pair) []float32 { return []float32{x} }, sample); got.Score == nil || got.Score.Value != want {
 			t.Errorf("%v: %+v, want %v", x, got, want)
 		}
 	}
@@ -196,9 +196,9 @@ func TestEncoderFaults(t *testing.T) {
 	for want, info := range map[string]*backend.Info{
 		"name an encoder":         nil,
 		"can only embed":          {Engine: "e", Model: "m", Ops: backend.CanEmbed},
-		"no faithfulness":         {Engine: "e", Model: "m", Ops: backend.CanRerank, Labels: "entailment"},
-		"taken for relevance":     {Engine: "e", Model: "m", Ops: backend.CanRerank},
-		"needs answer, contexts,": {Engine: "e", Model: "m", Ops: backend.CanRerank, Labels: encoderLabels},
+		"no faithfulness":         {Engine: "e", Model: "m", Ops: backend.CanClassify, Labels: []string{"entailment"}},
+		"taken for relevance":     {Engine: "e", Model: "m", Ops: backend.CanClassify},
+		"needs answer, contexts,": {Engine: "e", Model: "m", Ops: backend.CanClassify, Labels: encoderLabels},
 	} {
 		fields := metrics.Answer | metrics.Contexts
 		if strings.HasPrefix(want, "needs") {

@@ -157,6 +157,7 @@ func (f *Frequencies) tokenFindings(a, b tokenText, matches []tokenMatch, what s
 func (b bertscore) idf() metrics.Metric {
 	m := b.metric()
 	m.Name += "_idf"
+	m.Aliases = nil
 	m.Doc += ", where rare tokens weigh more"
 	m.Source = "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, with idf, without rescaling"
 	m.Formula = strings.ReplaceAll(m.Formula, "mean", "weighted mean") + idfFormula

@@ -96,7 +96,7 @@ func TestCountReferences(t *testing.T) {
 func TestCountReferencesCalls(t *testing.T) {
 	fake := &backendtest.Fake{}
 	counted(t, fake, "one two|three", "four")
-	if s := fake.Stats(); s.TokenEmbeds != 2 || s.Texts != 3 || s.Calls() != 2 {
+	if s := fake.Stats(); s.Encodes != 2 || s.Inputs != 3 || s.Calls() != 2 {
 		t.Errorf("%+v", s)
 	}
 }

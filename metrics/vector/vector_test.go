@@ -12,6 +12,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/metrictest"
 )
 
 // planar embeds in two dimensions: texts and words as directions.
@@ -25,28 +26,22 @@ func direction(degrees float64) []float32 {
 	return []float32{float32(math.Cos(degrees * math.Pi / 180)), float32(math.Sin(degrees * math.Pi / 180))}
 }
 
-func (p *planar) Embed(_ context.Context, texts []string) ([][]float32, error) {
-	var vectors [][]float32
-	for _, text := range texts {
-		angle, ok := p.texts[text]
-		if !ok {
-			return nil, errors.New("no angle for " + text)
+func (p *planar) Encode(_ context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	answer := &backend.Encoding{Items: make([]backend.Encoded, len(req.Inputs))}
+	for i, input := range req.Inputs {
+		words, angles := []string{input.Text}, p.texts
+		if req.Output == backend.TokenEmbeddings {
+			words, angles = strings.Fields(input.Text), p.words
 		}
-		vectors = append(vectors, direction(angle))
-	}
-	return vectors, nil
-}
-
-func (p *planar) EmbedTokens(_ context.Context, texts []string) ([]backend.TokenVectors, error) {
-	answer := make([]backend.TokenVectors, len(texts))
-	for i, text := range texts {
-		for _, word := range strings.Fields(text) {
-			angle, ok := p.words[word]
+		for _, word := range words {
+			angle, ok := angles[word]
 			if !ok {
 				return nil, errors.New("no angle for " + word)
 			}
-			answer[i].Tokens = append(answer[i].Tokens, " "+word)
-			answer[i].Vectors = append(answer[i].Vectors, direction(angle))
+			if req.Output == backend.TokenEmbeddings {
+				answer.Items[i].Tokens = append(answer.Items[i].Tokens, " "+word)
+			}
+			answer.Items[i].Vectors = append(answer.Items[i].Vectors, direction(angle))
 		}
 	}
 	return answer, nil
@@ -63,17 +58,13 @@ func embedded(t testing.TB, name string, embedder backend.Backend, sample metric
 // weighed scores one sample by one metric of this family, with frequencies given.
 func weighed(t testing.TB, name string, embedder backend.Backend, f *Frequencies, sample metrics.Sample) metrics.Result {
 	t.Helper()
-	ms := embeddingMetrics()
-	i := slices.IndexFunc(ms, func(m metrics.Metric) bool { return m.Name == name })
-	if i < 0 {
-		t.Fatalf("no metric %s", name)
-	}
+	ms := metrictest.Select(t, Metrics(), name)
 	models := metrics.Models{Roles: metrics.Roles{backend.Embedder: embedder}}
 	if f != nil {
 		models = models.Knowing(countReferences, f)
 	}
 	var got metrics.Result
-	err := metrics.Run(t.Context(), func(yield func(*metrics.Sample, error) bool) { yield(&sample, nil) }, ms[i:i+1],
+	err := metrics.Run(t.Context(), func(yield func(*metrics.Sample, error) bool) { yield(&sample, nil) }, ms,
 		models, metrics.Options{}, func(r metrics.Result) error { got = r; return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -423,17 +414,20 @@ func TestEmbeddingProperties(t *testing.T) {
 // faulty gives token vectors that no engine may.
 type faulty struct {
 	backendtest.Fake
-	spoil func([]backend.TokenVectors) []backend.TokenVectors
+	spoil func([]backend.Encoded) []backend.Encoded
 }
 
-func (f *faulty) EmbedTokens(ctx context.Context, texts []string) ([]backend.TokenVectors, error) {
-	all, err := f.Fake.EmbedTokens(ctx, texts)
-	return f.spoil(all), err
+func (f *faulty) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	answer, err := f.Fake.Encode(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return &backend.Encoding{Items: f.spoil(answer.Items)}, nil
 }
 
 func TestEmbeddingFaults(t *testing.T) {
 	sample := metrics.Sample{Answer: "one two", References: []string{"one three"}, Contexts: []string{"two"}}
-	check := func(want string, spoil func([]backend.TokenVectors) []backend.TokenVectors) {
+	check := func(want string, spoil func([]backend.Encoded) []backend.Encoded) {
 		t.Helper()
 		for _, name := range []string{"answer_similarity/bertscore_f1", "answer_similarity/bertscore_f1_idf", "answer_similarity/moverscore", "faithfulness/bertscore_k_precision"} {
 			got := embedded(t, name, &faulty{spoil: spoil}, sample)
@@ -442,20 +436,20 @@ func TestEmbeddingFaults(t *testing.T) {
 			}
 		}
 	}
-	check("1 answers for 2 texts", func(all []backend.TokenVectors) []backend.TokenVectors { return all[:1] })
-	check("not usable", func(all []backend.TokenVectors) []backend.TokenVectors {
+	check("1 answers for 2 texts", func(all []backend.Encoded) []backend.Encoded { return all[:1] })
+	check("not usable", func(all []backend.Encoded) []backend.Encoded {
 		all[0].Vectors[0][0] = float32(math.NaN())
 		return all
 	})
-	check("not usable", func(all []backend.TokenVectors) []backend.TokenVectors {
+	check("not usable", func(all []backend.Encoded) []backend.Encoded {
 		all[1].Vectors[0] = all[1].Vectors[0][:5]
 		return all
 	})
-	check("tokens and", func(all []backend.TokenVectors) []backend.TokenVectors {
+	check("tokens and", func(all []backend.Encoded) []backend.Encoded {
 		all[1].Tokens = all[1].Tokens[:0]
 		return all
 	})
-	none := func(all []backend.TokenVectors) []backend.TokenVectors { return make([]backend.TokenVectors, len(all)) }
+	none := func(all []backend.Encoded) []backend.Encoded { return make([]backend.Encoded, len(all)) }
 	if got := embedded(t, "answer_similarity/bertscore_f1", &faulty{spoil: none}, sample); got.Kind != metrics.NotApplicable {
 		t.Errorf("texts without tokens: %+v", got)
 	}

@@ -3,13 +3,17 @@ package cache
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
@@ -22,22 +26,22 @@ type tokenEngine struct {
 	asked   [][]string
 }
 
-func (e *tokenEngine) EmbedTokens(_ context.Context, texts []string) ([]backend.TokenVectors, error) {
-	e.asked = append(e.asked, texts)
-	var answer []backend.TokenVectors
-	for _, text := range texts {
-		answer = append(answer, e.tokens(text))
+func (e *tokenEngine) Encode(_ context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	e.asked = append(e.asked, backendtest.Call{Encode: req}.Texts())
+	answer := &backend.Encoding{}
+	for _, p := range req.Inputs {
+		answer.Items = append(answer.Items, e.tokens(p.Text))
 	}
 	return answer, nil
 }
 
-func (e *tokenEngine) tokens(text string) backend.TokenVectors {
+func (e *tokenEngine) tokens(text string) backend.Encoded {
 	seed := uint64(0)
 	for _, r := range text {
 		seed = 31*seed + uint64(r)
 	}
 	rng := rand.New(rand.NewPCG(seed, 1))
-	var v backend.TokenVectors
+	var v backend.Encoded
 	for i := range strings.Count(text, " ") {
 		v.Tokens = append(v.Tokens, []string{" word", "é", "", "<0xE6>", "\n", "\u2028\"<"}[rng.IntN(6)]+fmt.Sprint(i))
 		vector := make([]float32, 96)
@@ -66,7 +70,7 @@ func TestTokens(t *testing.T) {
 	check := func(b *Backend, when string, asked int) {
 		t.Helper()
 		engine.asked = nil
-		got, err := b.EmbedTokens(t.Context(), texts)
+		got, err := backend.EmbedTokens(t.Context(), b, texts)
 		if err != nil {
 			t.Fatalf("%s: %v", when, err)
 		}
@@ -130,6 +134,114 @@ func TestTokens(t *testing.T) {
 	refuse(`"dimensions":96`, `"dimensions":2305843009213693952`, "dimensions")
 	refuse(`"tokens":["`, `"tokens":["more","`, "vectors")
 	refuse(`"op":"embed_tokens"`, `"op":"embed"`, "key of this request")
+}
+
+// TestOldEntries reads rows that were written when embeddings, tokens' embeddings and reranking were operations of their
+// own: they are hits, bit for bit, and what is written now has the same bytes.
+func TestOldEntries(t *testing.T) {
+	another := make([]float32, 64)
+	another[3] = 1
+	pairs := []backend.Pair{{Query: "a query", Text: "a text"}, {Text: "a text"}}
+	requests := []*backend.EncodeRequest{
+		{Output: backend.Embedding, Inputs: backend.Texts("a text", "another")},
+		{Output: backend.TokenEmbeddings, Inputs: backend.Texts("a text", "")},
+		{Output: backend.HeadOutputs, Inputs: pairs},
+	}
+	one := func(v ...float32) backend.Encoded { return backend.Encoded{Vectors: [][]float32{v}} }
+	want := [][]backend.Encoded{
+		{one(0.6, -0.8), one(another...)},
+		{{Tokens: []string{"a", " text"}, Vectors: [][]float32{{0.6, -0.8}, {1, 0}}}, {}},
+		{one(7, -1.5e-7), one(0, -1.5e-7)},
+	}
+	store := open(t)
+	if err := store.transact(func(tx *sql.Tx) error {
+		for _, row := range oldRows {
+			args := []any{bytesOf(t, row[1]), row[0], 1, 1, time.Now().UnixMilli(), bytesOf(t, row[2]), bytesOf(t, row[3])}
+			if _, err := tx.Exec(insertAnswer, args...); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec("INSERT INTO models VALUES (1, 'fake 1', 'fake', 'sha256:', 4096)")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	fake := &backendtest.Fake{}
+	old := Wrap(fake, store, Use, nil)
+	for i, req := range requests {
+		got, err := old.Encode(t.Context(), req)
+		if err != nil || !reflect.DeepEqual(got.Items, want[i]) {
+			t.Errorf("%s: %+v, %v, want %+v", req.Output, got, err, want[i])
+		}
+	}
+	if n := fake.Stats().Calls(); n != 0 {
+		t.Errorf("the engine was asked %d times", n)
+	}
+	fresh := open(t)
+	now := Wrap(scripted{fake, want}, fresh, Use, nil)
+	for _, req := range requests {
+		if _, err := now.Encode(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := fresh.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range oldRows {
+		var op string
+		var answer, request []byte
+		err := fresh.db.QueryRow("SELECT op, answer, request FROM answers WHERE key = ?", bytesOf(t, row[1])).Scan(&op, &answer, &request)
+		if got := [4]string{op, row[1], hex.EncodeToString(answer), hex.EncodeToString(request)}; err != nil || got != row {
+			t.Errorf("%q, %v, want %q", got, err, row)
+		}
+	}
+}
+
+// scripted gives the answers for each output, in the order of the outputs.
+type scripted struct {
+	*backendtest.Fake
+	items [][]backend.Encoded
+}
+
+func (s scripted) Encode(_ context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	return &backend.Encoding{Items: s.items[slices.Index(backend.Outputs(), req.Output)]}, nil
+}
+
+func bytesOf(t *testing.T, digits string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(digits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// oldRows are an operation, its key, answer and request.
+var oldRows = [][4]string{
+	{"embed",
+		"ac218bffcdb81c132b3d79013ce5e9acac6e539e47f2fdbbc3ac330a1c1ed49b",
+		"021199703528b52ffd440000007500001800803f0300e11c056272c8e1d866139f1e",
+		"01ffc0d83f7b2274657874223a22616e6f74686572227d"},
+	{"embed",
+		"df3e39b42422d3a3e31c957cf7494e3185593fc22d0849ecdbb529e961744dbc",
+		"01f8be54b39a99193fcdcc4cbf",
+		"01e30870707b2274657874223a22612074657874227d"},
+	{"embed_tokens",
+		"4f3ab5cc7a16d0edfe920ed909ce7ae22aabe51064ae18a88846950a6eee2ba9",
+		"0178b31bea5b2261222c222074657874225d0a9acd000099cc0000194c80003fbf3f00",
+		"01e0d6db5d7b2274657874223a22612074657874227d"},
+	{"embed_tokens",
+		"e86bccdbc14f1dae0e8c9ba13c9e10bb61c85b8259b378dfd899b1265d22fb9f",
+		"01464a62cd6e756c6c0a",
+		"014fc00f2b7b2274657874223a22227d"},
+	{"rerank",
+		"1e39db45ff22f63da701bf0190f497ca426406627ed870c1eb7bf120d672c85a",
+		"01c41713255b302c2d312e35652d375d",
+		"01645fa0897b227175657279223a22222c2274657874223a22612074657874227d"},
+	{"rerank",
+		"738ce7d30ead9d07cf9b1d16a30eb3fa98900f8269805c4927f8feff0032c86e",
+		"012b0affd95b372c2d312e35652d375d",
+		"01a05f07a97b227175657279223a2261207175657279222c2274657874223a22612074657874227d"},
 }
 
 // TestTokensPacked checks that vectors that an engine rounded take little more than half the room.

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// A textJob is a call of Embed, EmbedTokens or Rerank: texts as tokens, and what has become of them so far.
+// A textJob is a call of Encode: texts as tokens, and what has become of them so far.
 type textJob struct {
 	ctx    context.Context
 	texts  [][]llama.Token
@@ -25,35 +25,44 @@ type reading struct {
 	err     error
 }
 
-// Embed returns one vector of length 1 per text, pooled as the model says. See [backend.Backend].
-func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if !e.info.Ops.Has(backend.CanEmbed) {
-		return nil, backend.Unsupported(e.info, backend.CanEmbed)
+// Encode reads each text or pair and returns what the model says of it: a vector of length 1, pooled as the model
+// says; what its last layer says of each token, before any pooling; or the output of its classification head, as
+// llama.cpp gives it. Over that no sigmoid is put; of the Qwen3 family it is a softmax already. See
+// [backend.Backend].
+func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
+	if op := req.Output.Op(); !e.info.Ops.Has(op) {
+		return nil, backend.Unsupported(e.info, op)
 	}
-	for i, text := range texts {
-		if err := backend.CheckText(text); err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
-		}
-	}
-	return read(ctx, e, "text", texts, func(text string) []llama.Token { return e.model.vocab.tokens(text, true) })
-}
-
-// read cuts items into tokens and has the reader read them: one vector for each. An item is called what it is
-// in errors.
-func read[T any](ctx context.Context, e *Engine, what string, items []T, cut func(T) []llama.Token) ([][]float32, error) {
-	j, err := newTextJob(ctx, e, what, items, cut)
-	if err != nil || len(items) == 0 {
+	if err := req.Check(); err != nil {
 		return nil, err
 	}
-	all, err := e.vectors(ctx, j)
+	inputs, err := e.inputs(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	vectors := make([][]float32, len(all))
-	for i, v := range all {
-		vectors[i] = v[0]
+	j := &textJob{ctx: ctx, each: req.Output == backend.TokenEmbeddings, done: make(chan reading, 1)}
+	for _, in := range inputs {
+		if !in.silent() {
+			j.texts = append(j.texts, in.tokens)
+		}
 	}
-	return vectors, nil
+	var vectors [][][]float32
+	if len(j.texts) > 0 {
+		if vectors, err = e.vectors(ctx, j); err != nil {
+			return nil, err
+		}
+	}
+	answer := &backend.Encoding{Items: make([]backend.Encoded, len(inputs))}
+	for i, in := range inputs {
+		if in.silent() {
+			continue
+		}
+		answer.Items[i].Vectors, vectors = vectors[0], vectors[1:]
+		if j.each {
+			answer.Items[i] = in.own(answer.Items[i].Vectors)
+		}
+	}
+	return answer, nil
 }
 
 // vectors hands the owner a job and waits for its outcome.
@@ -68,27 +77,60 @@ func (e *Engine) vectors(ctx context.Context, j *textJob) ([][][]float32, error)
 	return o.vectors, o.err
 }
 
-func newTextJob[T any](ctx context.Context, e *Engine, what string, items []T, cut func(T) []llama.Token) (*textJob, error) {
+// inputs cuts the inputs of a request into tokens. One that is too long is an error, and so is one without tokens,
+// unless it is its tokens that are asked for.
+func (e *Engine) inputs(ctx context.Context, req *backend.EncodeRequest) ([]input, error) {
 	leave, err := e.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	j := &textJob{ctx: ctx, done: make(chan reading, 1)}
-	for i, item := range items {
+	list := make([]input, len(req.Inputs))
+	for i, p := range req.Inputs {
 		if err := e.refuse(ctx); err != nil {
 			return nil, err
 		}
-		tokens := cut(item)
+		in, err := e.model.input(req.Output, p)
 		switch {
-		case len(tokens) > e.info.Context:
-			return nil, fmt.Errorf("%s %d: %w", what, i, &backend.TooLongError{Tokens: len(tokens), Limit: e.info.Context})
-		case len(tokens) == 0:
-			return nil, fmt.Errorf("%s %d: %w: an empty text has no tokens for this model", what, i, backend.ErrInvalid)
+		case err != nil:
+		case len(in.tokens) > e.info.Context:
+			err = &backend.TooLongError{Tokens: len(in.tokens), Limit: e.info.Context}
+		case len(in.tokens) == 0 && !in.framed:
+			err = fmt.Errorf("%w: an empty text has no tokens for this model", backend.ErrInvalid)
 		}
-		j.texts = append(j.texts, tokens)
+		if err != nil {
+			return nil, fmt.Errorf("%s %d: %w", req.Kind(), i, err)
+		}
+		list[i] = in
 	}
-	return j, nil
+	return list, nil
+}
+
+// An input is a text or pair as tokens, special tokens included.
+type input struct {
+	tokens []llama.Token
+	framed bool     // its own tokens are asked for, which are
+	start  int      // tokens[start:start+len(pieces)]
+	pieces []string // of its own tokens
+}
+
+// silent reports whether an input is known to have no answer without being read.
+func (in input) silent() bool { return in.framed && len(in.pieces) == 0 }
+
+// own returns an input's own tokens with their vectors, which are among vectors.
+func (in input) own(vectors [][]float32) backend.Encoded {
+	return backend.Encoded{Tokens: in.pieces, Vectors: vectors[in.start : in.start+len(in.pieces)]}
+}
+
+// input cuts a text or pair into tokens as an output needs them.
+func (m *model) input(output backend.Output, p backend.Pair) (input, error) {
+	switch output {
+	case backend.TokenEmbeddings:
+		return m.frame(p.Text)
+	case backend.HeadOutputs:
+		return input{tokens: m.pair(p)}, nil
+	}
+	return input{tokens: m.vocab.tokens(p.Text, true)}, nil
 }
 
 // A reader embeds texts and tokens, or runs the classification head on texts. It belongs to the engine's owner.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,45 +15,45 @@ import (
 	"github.com/assay-eval/assay/backend/backendtest"
 )
 
-func TestEmbedsTogether(t *testing.T) {
+func TestEncodesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{pass: make(chan struct{})}
 		fake := &backendtest.Fake{Before: g.before}
 		s := New(fake, Options{Slots: 1})
 		defer s.Close()
-		go s.Embed(t.Context(), []string{"holds the slot"})
+		go backend.Embed(t.Context(), s, []string{"holds the slot"})
 		synctest.Wait()
 		var wg sync.WaitGroup
-		for i := range batchTexts + 10 {
+		for i := range batchInputs + 10 {
 			wg.Go(func() {
 				text := fmt.Sprint("text ", i)
-				if v, err := s.Embed(t.Context(), []string{text}); err != nil || !slices.Equal(v[0], backendtest.Vector(text)) {
+				if v, err := backend.Embed(t.Context(), s, []string{text}); err != nil || !slices.Equal(v[0], backendtest.Vector(text)) {
 					t.Errorf("text %d: %v", i, err)
 				}
 			})
 		}
 		wg.Go(func() {
-			large := make([]string, 3*batchTexts)
-			if v, err := s.Embed(t.Context(), large); err != nil || len(v) != len(large) {
+			large := make([]string, 3*batchInputs)
+			if v, err := backend.Embed(t.Context(), s, large); err != nil || len(v) != len(large) {
 				t.Errorf("large batch: %d vectors, %v", len(v), err)
 			}
 		})
 		synctest.Wait()
 		close(g.pass)
 		wg.Wait()
-		if stats := fake.Stats(); stats.Embeds != 4 || stats.Texts != 1+batchTexts+10+3*batchTexts {
+		if stats := fake.Stats(); stats.Encodes != 4 || stats.Inputs != 1+batchInputs+10+3*batchInputs {
 			t.Errorf("%+v, want 4 calls", stats)
 		}
 	})
 }
 
-// TestEmbedSpoilt has one text of a batch refused: it alone must fail.
-func TestEmbedSpoilt(t *testing.T) {
+// TestEncodeSpoilt has one text of a batch refused: it alone must fail.
+func TestEncodeSpoilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{pass: make(chan struct{})}
 		s := New(&backendtest.Fake{Before: g.before}, Options{Slots: 1})
 		defer s.Close()
-		go s.Embed(t.Context(), []string{"holds the slot"})
+		go backend.Embed(t.Context(), s, []string{"holds the slot"})
 		synctest.Wait()
 		errs := make([]error, 5)
 		var wg sync.WaitGroup
@@ -62,7 +63,7 @@ func TestEmbedSpoilt(t *testing.T) {
 				if i == 3 {
 					text = "\xff"
 				}
-				_, errs[i] = s.Embed(t.Context(), []string{text})
+				_, errs[i] = backend.Embed(t.Context(), s, []string{text})
 			})
 		}
 		synctest.Wait()
@@ -76,9 +77,9 @@ func TestEmbedSpoilt(t *testing.T) {
 	})
 }
 
-// TestEmbedLeavers checks that a caller that leaves takes nothing from the others of its batch, and that a
+// TestEncodeLeavers checks that a caller that leaves takes nothing from the others of its batch, and that a
 // batch that all have left is cancelled.
-func TestEmbedLeavers(t *testing.T) {
+func TestEncodeLeavers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pass := make(chan struct{})
 		var cancelled atomic.Int64
@@ -101,7 +102,7 @@ func TestEmbedLeavers(t *testing.T) {
 		var wg sync.WaitGroup
 		embed := func(ctx context.Context, want error) {
 			wg.Go(func() {
-				if _, err := s.Embed(ctx, []string{"a"}); !errors.Is(err, want) {
+				if _, err := backend.Embed(ctx, s, []string{"a"}); !errors.Is(err, want) {
 					t.Errorf("got %v, want %v", err, want)
 				}
 			})
@@ -113,7 +114,7 @@ func TestEmbedLeavers(t *testing.T) {
 		embed(t.Context(), nil)
 		leave1()
 		synctest.Wait()
-		if stats := fake.Stats(); cancelled.Load() != 1 || stats.Embeds != 2 || stats.InFlight != 1 {
+		if stats := fake.Stats(); cancelled.Load() != 1 || stats.Encodes != 2 || stats.InFlight != 1 {
 			t.Errorf("after the first leavers: %d cancelled, %+v", cancelled.Load(), stats)
 		}
 		leave2()
@@ -125,6 +126,37 @@ func TestEmbedLeavers(t *testing.T) {
 		wg.Wait()
 		if _, err := s.Generate(t.Context(), ask("still there?")); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestEncodeOutputs has calls for all outputs wait: those for one output are one batch, and each gets its own answer.
+func TestEncodeOutputs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{pass: make(chan struct{})}
+		fake := &backendtest.Fake{Before: g.before}
+		s := New(fake, Options{Slots: 1})
+		defer s.Close()
+		go s.Generate(t.Context(), ask("holds the slot"))
+		synctest.Wait()
+		var wg sync.WaitGroup
+		for i := range 12 {
+			wg.Go(func() {
+				req := &backend.EncodeRequest{Output: backend.Outputs()[i%3], Inputs: backend.Texts(fmt.Sprint("text ", i), "other")}
+				want, err := new(backendtest.Fake).Encode(t.Context(), req)
+				if err != nil {
+					t.Error(err)
+				}
+				if got, err := s.Encode(t.Context(), req); err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s %d: %+v, %v", req.Output, i, got, err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(g.pass)
+		wg.Wait()
+		if stats := fake.Stats(); stats.Encodes != 3 || stats.Inputs != 24 {
+			t.Errorf("%+v, want a call for each output", stats)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package llama
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -11,20 +10,6 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 )
-
-// Rerank returns what the model's classification head says about each pair, as llama.cpp gives it: no
-// sigmoid is put over it; of the Qwen3 family it is a softmax already. See [backend.Backend].
-func (e *Engine) Rerank(ctx context.Context, pairs []backend.Pair) ([][]float32, error) {
-	if !e.info.Ops.Has(backend.CanRerank) {
-		return nil, backend.Unsupported(e.info, backend.CanRerank)
-	}
-	for i, p := range pairs {
-		if err := p.Check(); err != nil {
-			return nil, fmt.Errorf("pair %d: %w", i, err)
-		}
-	}
-	return read(ctx, e, "pair", pairs, e.model.pair)
-}
 
 // pair cuts a pair into tokens: with the model's own template if it has one, else as llama.cpp's server
 // does, with the tokens that the model wants before, between and after texts.
@@ -80,7 +65,8 @@ func pairParts(template string, p backend.Pair) []part {
 func finite(v []float32) ([]float32, error) {
 	for _, x := range v {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return nil, fmt.Errorf("the model's classification head gave %v: its file may be damaged (assay models verify)", x)
+			return nil, fmt.Errorf("the model's classification head gave %v: its file may be damaged "+
+				"(assay models verify)", x)
 		}
 	}
 	return slices.Clone(v), nil

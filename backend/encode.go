@@ -1,0 +1,124 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+)
+
+// A Pair is what an encoder reads: a text and, for a classification head, the query that it is to suit. A head that
+// judges single texts is given them with an empty Query.
+type Pair struct {
+	Query string `json:"query"`
+	Text  string `json:"text"`
+}
+
+// Texts returns single texts as what an [EncodeRequest] holds.
+func Texts(texts ...string) []Pair {
+	pairs := make([]Pair, len(texts))
+	for i, text := range texts {
+		pairs[i].Text = text
+	}
+	return pairs
+}
+
+// An EncodeRequest asks for one output of each of its inputs.
+type EncodeRequest struct {
+	Output Output
+	Inputs []Pair // of an Output that is not of pairs: texts, each with an empty Query
+}
+
+// An Encoding holds the answer to each input, in order.
+type Encoding struct {
+	Items []Encoded
+}
+
+// An Encoded is the output of one input.
+type Encoded struct {
+	// Tokens are, of TokenEmbeddings alone, pieces of the text as the model's vocabulary has them: in lower case,
+	// say, and with the space before a word where that is part of its first token. A byte that is no character by
+	// itself, since the vocabulary cuts within one, is written <0xE6>; so every token is UTF-8.
+	Tokens []string
+
+	// Vectors are one for each token of TokenEmbeddings, and just one of any other output. All that a model gives for
+	// one output are of one size.
+	Vectors [][]float32
+}
+
+// Check is [GenerateRequest.Check] for an EncodeRequest.
+func (r *EncodeRequest) Check() error {
+	if r.Output.Op() == 0 {
+		return fmt.Errorf("%w: unknown output %q", ErrInvalid, r.Output)
+	}
+	for i, p := range r.Inputs {
+		if err := CheckText(p.Query); err != nil {
+			return fmt.Errorf("%s %d: query: %w", r.Kind(), i, err)
+		}
+		if err := CheckText(p.Text); err != nil {
+			return fmt.Errorf("%s %d: %w", r.Kind(), i, err)
+		}
+		if p.Query != "" && !r.Output.OfPairs() {
+			return fmt.Errorf("%s %d: %w: a query is for a classification head", r.Kind(), i, ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// Kind is what an input is called in messages: "text" or "pair".
+func (r *EncodeRequest) Kind() string {
+	if r.Output.OfPairs() {
+		return "pair"
+	}
+	return "text"
+}
+
+// CheckAnswer reports an answer that has not the shape which r asks for. It does not look at the numbers.
+func (r *EncodeRequest) CheckAnswer(e *Encoding) error {
+	if len(e.Items) != len(r.Inputs) {
+		return fmt.Errorf("%d answers for %d %ss", len(e.Items), len(r.Inputs), r.Kind())
+	}
+	if r.Output == TokenEmbeddings {
+		return nil
+	}
+	for i, item := range e.Items {
+		if len(item.Vectors) != 1 {
+			return fmt.Errorf("%d vectors for %s %d, want one", len(item.Vectors), r.Kind(), i)
+		}
+	}
+	return nil
+}
+
+// Embed asks for the [Embedding] of each text.
+func Embed(ctx context.Context, b Backend, texts []string) ([][]float32, error) {
+	return vectors(ctx, b, &EncodeRequest{Output: Embedding, Inputs: Texts(texts...)})
+}
+
+// EmbedTokens asks for the [TokenEmbeddings] of each text.
+func EmbedTokens(ctx context.Context, b Backend, texts []string) ([]Encoded, error) {
+	return encode(ctx, b, &EncodeRequest{Output: TokenEmbeddings, Inputs: Texts(texts...)})
+}
+
+// Classify asks for the [HeadOutputs] of each pair.
+func Classify(ctx context.Context, b Backend, pairs []Pair) ([][]float32, error) {
+	return vectors(ctx, b, &EncodeRequest{Output: HeadOutputs, Inputs: pairs})
+}
+
+// vectors asks for an output that is one vector.
+func vectors(ctx context.Context, b Backend, req *EncodeRequest) ([][]float32, error) {
+	items, err := encode(ctx, b, req)
+	if err != nil {
+		return nil, err
+	}
+	list := make([][]float32, len(items))
+	for i, item := range items {
+		list[i] = item.Vectors[0]
+	}
+	return list, nil
+}
+
+func encode(ctx context.Context, b Backend, req *EncodeRequest) ([]Encoded, error) {
+	answer, err := b.Encode(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Items, req.CheckAnswer(answer)
+}
