@@ -41,7 +41,7 @@ func TestImports(t *testing.T) {
 		"metrics/criteria":    family,
 		"metrics/all":         append(families, family...),
 		"internal/parquet":    {"internal/parquet/bounds"},
-		"internal/dataset":    {"backend", "metrics", "metrics/agent", "internal/parquet"},
+		"internal/dataset":    {"backend", "metrics", "internal/parquet"},
 		"internal/judge":      {"metrics", "metrics/all", "internal/stats"},
 		"internal/corpus":     {"backend", "tokenize", "internal/parquet"},
 		"internal/testset":    {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus", "internal/parquet"},

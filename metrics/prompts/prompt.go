@@ -32,6 +32,9 @@ import (
 // the user's. Each message is a template in the syntax of text/template of its own, so that nothing in
 // a sample can end it or begin another. What varies most stands last: what two prompts have in common
 // at their beginning is computed once.
+//
+// Where a prompt may use .History, each of its turns has a .Role and a .Text, in which calls of tools and what
+// they returned are in brackets; .Said is what was said, without them.
 type Prompt struct {
 	Name     string           // the file's, without ".tmpl"
 	Version  string           // as the header says
