@@ -11,10 +11,10 @@
 //
 // Each family of metrics is one file. [All] lists them.
 //
-// In a conversation, a sample's Question and Answer are its last turn, and History is what was said
+// In a conversation, a sample's Question and Answer are its last exchange, and History is what was said
 // before. The metrics of the RAGAS paper know only a question, an answer and contexts, so their built-in
 // prompts leave History out; it is there for a user's own prompt to show. Those about conversations and agents
-// (agent*.go) read the whole of it.
+// (package agent) read the whole of it.
 //
 // Text that is too long for a model is never cut. Contexts and answers are read in windows of whole
 // sentences, as few as fit, and the findings say in which window a statement found its support.

@@ -41,10 +41,10 @@ func TestImports(t *testing.T) {
 		"metrics/criteria":    family,
 		"metrics/all":         append(families, family...),
 		"internal/parquet":    {"internal/parquet/bounds"},
-		"internal/dataset":    {"backend", "metrics", "metrics/agent", "internal/parquet"},
+		"internal/dataset":    {"backend", "metrics", "internal/parquet"},
 		"internal/judge":      {"metrics", "metrics/all", "internal/stats"},
 		"internal/corpus":     {"backend", "tokenize", "internal/parquet"},
-		"internal/testset":    {"backend", "tokenize", "metrics", "metrics/prompts", "internal/corpus", "internal/parquet"},
+		"internal/testset":    {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus", "internal/parquet"},
 		"internal/report":     {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats"},
 		"cmd/assay":           nil, // anything
 

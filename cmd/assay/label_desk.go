@@ -38,12 +38,12 @@ func (d *labelDesk) work(ctx context.Context, s *std) error {
 	}
 	defer done()
 	screen := &screen{out: s.out, term: s.outTerm, raw: keys.terminal, clear: s.outTerm && keys.terminal, width: 80, height: 40}
-	for turn := true; ; {
+	for other := true; ; {
 		screen.measure()
 		if d.at == len(d.samples) && !screen.clear {
 			return nil
 		}
-		if turn || screen.clear {
+		if other || screen.clear {
 			d.show(screen)
 		}
 		key, err := d.next(ctx, keys, screen)
@@ -54,10 +54,10 @@ func (d *labelDesk) work(ctx context.Context, s *std) error {
 			return err
 		}
 		var quit bool
-		if turn, quit, err = d.take(key); quit || err != nil {
+		if other, quit, err = d.take(key); quit || err != nil {
 			return err
 		}
-		if !turn && !screen.clear {
+		if !other && !screen.clear {
 			screen.line(d.keys())
 		}
 	}
@@ -87,8 +87,8 @@ func (d *labelDesk) next(ctx context.Context, keys *labelKeys, screen *screen) (
 	}
 }
 
-// take acts on a key. Turn says that there is another page to show.
-func (d *labelDesk) take(key rune) (turn, quit bool, err error) {
+// take acts on a key. Other says that there is another page to show.
+func (d *labelDesk) take(key rune) (other, quit bool, err error) {
 	if d.at == len(d.samples) { // all are labelled: back, or away
 		if key != 'b' {
 			return false, true, nil
@@ -190,7 +190,7 @@ func textsOf(s *metrics.Sample) []namedText {
 		list = append(list, namedText{"reference", r})
 	}
 	for i := len(s.History) - 1; i >= 0; i-- {
-		list = append(list, namedText{"before that, the " + string(s.History[i].Role), s.History[i].Text})
+		list = append(list, namedText{"before that, the " + string(s.History[i].Role), s.History[i].Text()})
 	}
 	list = append(list, namedText{"answer", s.Answer})
 	return slices.DeleteFunc(list, func(t namedText) bool { return strings.TrimSpace(t.text) == "" })

@@ -96,7 +96,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	case o.n < 1 || o.n > 1_000_000:
 		return usagef("-n is %d: it takes a number of questions from 1 to 1000000", o.n)
 	}
-	prompts, err := ownPrompts(o.prompts)
+	own, err := ownPrompts(o.prompts)
 	if err != nil {
 		return usageError{err}
 	}
@@ -113,7 +113,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	config := testsetConfig{
 		Command: "testset", N: o.n, Recipe: recipe, Types: types, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},
-		Judge:  models.Judge, Embedder: models.Embedder, Prompts: prompts.Versions(),
+		Judge:  models.Judge, Embedder: models.Embedder, Prompts: testset.Versions(own),
 	}
 	j, err := openJournal(s, o.output, config, o.overwrite)
 	if err != nil || j.Done {
@@ -124,7 +124,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
-	writer := &testset.Writer{Model: st.roles[backend.Judge], Prompts: prompts, Seed: o.seed}
+	writer := &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed}
 	return o.make(ctx, s, testset.NewMaker(writer, retriever, recipe, types, o.n), j)
 }
 

@@ -102,7 +102,7 @@ func (a *Answerer) answer(ctx context.Context, row *Answered) error {
 		row.ContextIDs = append(row.ContextIDs, p.ID)
 		row.Scores = append(row.Scores, h.Score)
 	}
-	row.Sample.Answer, err = a.Writer.ask(ctx, "answer", answerData{row.Question, row.Contexts}, func(text string) string {
+	row.Sample.Answer, err = a.Writer.ask(ctx, answerPrompt, answerData{row.Question, row.Contexts}, func(text string) string {
 		if text == "" {
 			return "the reply is empty"
 		}

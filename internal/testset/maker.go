@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -220,7 +221,7 @@ func (m *Maker) fill(ctx context.Context, d *Draft, index int) error {
 		return err
 	}
 	var err error
-	d.Answer, err = m.line(ctx, "grounded", groundedData{d.Question, text, ""}, func(reply string) string {
+	d.Answer, err = m.line(ctx, groundedPrompt, groundedData{d.Question, text, ""}, func(reply string) string {
 		return checkAnswer(d.Question, reply, text)
 	})
 	if err != nil {
@@ -238,20 +239,20 @@ func (m *Maker) fill(ctx context.Context, d *Draft, index int) error {
 }
 
 // line is the model's reply to a prompt, as one line that passes check.
-func (m *Maker) line(ctx context.Context, prompt string, data any, check func(string) string) (string, error) {
-	text, err := m.Writer.ask(ctx, prompt, data, func(text string) string { return check(oneLine(text)) })
+func (m *Maker) line(ctx context.Context, p *prompts.Prompt, data any, check func(string) string) (string, error) {
+	text, err := m.Writer.ask(ctx, p, data, func(text string) string { return check(oneLine(text)) })
 	return oneLine(text), err
 }
 
 // question has the model ask about the passages.
 func (m *Maker) question(ctx context.Context, d *Draft, own []int) error {
 	p := m.Retriever.Passages[own[0]]
-	prompt, data := "question", any(questionData{p.Title, p.Text})
+	asked, data := questionPrompt, any(questionData{p.Title, p.Text})
 	if len(own) > 1 {
-		prompt, data = "question_several", severalData{p.Titled(), m.Retriever.Passages[own[1]].Titled()}
+		asked, data = questionSeveralPrompt, severalData{p.Titled(), m.Retriever.Passages[own[1]].Titled()}
 	}
 	var err error
-	d.Question, err = m.line(ctx, prompt, data, checkQuestion)
+	d.Question, err = m.line(ctx, asked, data, checkQuestion)
 	return err
 }
 
@@ -316,7 +317,7 @@ func (m *Maker) partner(index int) (int, bool) {
 // contradict has the model write an answer that the passage contradicts. That it cannot is no reason to drop the
 // question: the draft goes without.
 func (m *Maker) contradict(ctx context.Context, d *Draft, text string) error {
-	reply, err := m.line(ctx, "contradiction", groundedData{d.Question, text, d.Answer}, func(reply string) string {
+	reply, err := m.line(ctx, contradictionPrompt, groundedData{d.Question, text, d.Answer}, func(reply string) string {
 		return checkOther(d.Question, reply, d.Answer, text)
 	})
 	var bad *badReply
@@ -330,14 +331,14 @@ func (m *Maker) contradict(ctx context.Context, d *Draft, text string) error {
 
 // worse has the model write the worse answers of WikiEval: without the passage, and incomplete.
 func (m *Maker) worse(ctx context.Context, d *Draft, text string) error {
-	reply, err := m.line(ctx, "ungrounded", groundedData{Question: d.Question}, func(reply string) string {
+	reply, err := m.line(ctx, ungroundedPrompt, groundedData{Question: d.Question}, func(reply string) string {
 		return cmp.Or(checkOther(d.Question, reply, d.Answer, text), guessed(d, reply, text))
 	})
 	if err != nil {
 		return err
 	}
 	d.Ungrounded = reply
-	d.Incomplete, err = m.line(ctx, "incomplete", groundedData{d.Question, text, d.Answer}, func(reply string) string {
+	d.Incomplete, err = m.line(ctx, incompletePrompt, groundedData{d.Question, text, d.Answer}, func(reply string) string {
 		return checkIncomplete(d.Question, reply, d.Answer, text)
 	})
 	if err != nil {

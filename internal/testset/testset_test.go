@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -94,11 +95,7 @@ func author(req *backend.GenerateRequest) (string, error) {
 
 func writer(t *testing.T, b backend.Backend) *Writer {
 	t.Helper()
-	prompts, err := LoadPrompts(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Writer{Model: b, Prompts: prompts, Seed: 7}
+	return &Writer{Model: b, Seed: 7}
 }
 
 func good() *backendtest.Fake {
@@ -398,12 +395,15 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestPrompts(t *testing.T) {
-	prompts, err := LoadPrompts(nil)
-	if err != nil {
-		t.Fatal(err)
+	files, err := fs.Glob(promptFiles, "prompts/*.tmpl")
+	if err != nil || len(files) != len(Prompts()) {
+		t.Errorf("%d prompts for %d uses: %v", len(files), len(Prompts()), err)
 	}
-	if len(prompts) != len(promptExamples()) {
-		t.Errorf("%d prompts for %d uses", len(prompts), len(promptExamples()))
+	for _, p := range Prompts() {
+		messages, err := p.Render(p.Example.Data)
+		if err != nil || !strings.Contains(messages[len(messages)-1].Text, p.Example.Shown["what it is about"]) {
+			t.Errorf("%s: %q, %v", p.Name, messages, err)
+		}
 	}
 }
 

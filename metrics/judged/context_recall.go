@@ -77,7 +77,7 @@ func averagePrecision(ctx context.Context, m metrics.Models, s *metrics.Sample, 
 // usefulnessData is what context_usefulness is rendered with.
 type usefulnessData struct {
 	Question, Answer, Context string
-	History                   []backend.Message
+	History                   []metrics.Turn
 }
 
 // usefulness asks whether a text was of use for an answer. One that is long is if any of its windows is, and

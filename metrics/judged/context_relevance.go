@@ -35,7 +35,7 @@ func contextRelevanceSentences() metrics.Metric {
 // sentencesData is what context_relevance_sentences is rendered with.
 type sentencesData struct {
 	Question, Context string
-	History           []backend.Message
+	History           []metrics.Turn
 }
 
 // maxExtract is the most room, in tokens, for an extract: half of a text in Latin script has it up to

@@ -68,7 +68,7 @@ func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 // statementsData is what faithfulness_statements is rendered with.
 type statementsData struct {
 	Question, Answer string
-	History          []backend.Message
+	History          []metrics.Turn
 }
 
 // Statements has the judge break the answer into statements, each once.
@@ -157,7 +157,7 @@ type verdictsData struct {
 	Context    string
 	Statements []string
 	Question   string
-	History    []backend.Message
+	History    []metrics.Turn
 }
 
 // Claims are asked about in groups: a weak model loses count in long lists, and the prompts of the
@@ -241,7 +241,7 @@ func (r reading) judge(ctx context.Context, m metrics.Models, claims []string) (
 type VerdictData struct {
 	Context, Statement string
 	Question           string
-	History            []backend.Message
+	History            []metrics.Turn
 }
 
 // judgeAlone asks about one claim in the simplest way. If it stays without a verdict, that is an error.
