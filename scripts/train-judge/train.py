@@ -235,8 +235,8 @@ def card(o, parts, state, chosen, scores):
     """Writes the model's card from what was counted and measured."""
     lines = ["# Encoder judge", "",
              "MiniLM (sentence-transformers/all-MiniLM-L6-v2, Apache-2.0) fine-tuned as a cross-encoder: an encoder",
-             "with a classification head over a pair of texts. One forward pass gives four logits; a sigmoid makes each a",
-             "probability: " + ", ".join(LABELS) + ".", "",
+             "with a classification head over a pair of texts. One forward pass gives four logits; a sigmoid",
+             "makes each a probability: " + ", ".join(LABELS) + ".", "",
              "## Data", "",
              "Labels of ARES (Apache-2.0; synthetic questions and answers, labelled by construction) and of EVOUNA",
              "(Apache-2.0; people's). Pairs constructed without a label, hard negatives among them: see pairs.py.",
