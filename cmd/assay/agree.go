@@ -63,7 +63,7 @@ func agreeCommand(ctx context.Context, s *std, args []string) error {
 	if err := checkFormat(o.format, "table", "json"); err != nil {
 		return err
 	}
-	run, err := loadScores(f.Arg(0))
+	run, err := loadScores(ctx, f.Arg(0))
 	if err != nil {
 		return err
 	}

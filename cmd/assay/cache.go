@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +36,7 @@ func openStore(s *std) (*cache.Store, error) {
 	return cache.Open(filepath.Join(home, "cache", "answers.db"), func(err error) { s.warn("%v", err) })
 }
 
-func cacheCommand(s *std, args []string) error {
+func cacheCommand(ctx context.Context, s *std, args []string) error {
 	verb := "stats"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		verb, args = args[0], args[1:]

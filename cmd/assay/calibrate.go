@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/pflag"
@@ -54,7 +55,7 @@ func calibrateCommand(ctx context.Context, s *std, args []string) error {
 	if err := checkFormat(o.format, "table", "json"); err != nil {
 		return err
 	}
-	run, err := loadScores(f.Arg(0))
+	run, err := loadScores(ctx, f.Arg(0))
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func calibrateCommand(ctx context.Context, s *std, args []string) error {
 
 // A calibrated metric is what --format json prints.
 type calibrated struct {
-	report.Calibration
+	runs.Calibration
 	Losses   map[string]float64 `json:"log_loss"`         // of each method, on rows not fitted to
 	Before   *quality           `json:"before,omitempty"` // the scores as they are, where they lie in [0, 1]
 	After    quality            `json:"after"`            // on rows not fitted to
@@ -105,7 +106,7 @@ type quality struct {
 	Calibration *calibrations `json:"calibration,omitempty"`
 }
 
-func (o *calibrateOptions) calibrate(run *scores, m report.Metric, l *labels) (*calibrated, error) {
+func (o *calibrateOptions) calibrate(run *scores, m runs.Metric, l *labels) (*calibrated, error) {
 	if !l.binary() {
 		return nil, usageError{withHint(fmt.Errorf("the labels %s are not true and false", l.field), "--positive VALUE makes them so: at least VALUE is true")}
 	}
@@ -116,8 +117,8 @@ func (o *calibrateOptions) calibrate(run *scores, m report.Metric, l *labels) (*
 		return nil, usageError{fmt.Errorf("%s: %w", m.Name, err)}
 	}
 	c := &calibrated{Losses: fit.Losses, After: qualityOf(fit.Predictions, d, so)}
-	c.Calibration = report.Calibration{Metric: m.Name, Field: l.field, N: len(d.ids),
-		Origin: run.Manifest.Config.Origin(m.Name), Map: fit.Map}
+	c.Calibration = runs.Calibration{Metric: m.Name, Field: l.field, N: len(d.ids),
+		Origin: report.OriginOf(&run.Manifest.Config, m.Name), Map: fit.Map}
 	if m.Min == 0 && m.Max == 1 && !m.LowerIsBetter {
 		before := qualityOf(d.scores, d, so)
 		c.Before = &before
@@ -180,14 +181,14 @@ func (o *calibrationFlags) add(f *pflag.FlagSet, usage string) {
 }
 
 // load reads the maps that assay calibrate wrote, one for a metric.
-func (o *calibrationFlags) load() ([]report.GivenCalibration, error) {
-	var list []report.GivenCalibration
+func (o *calibrationFlags) load() ([]runs.GivenCalibration, error) {
+	var list []runs.GivenCalibration
 	for _, path := range o.files {
-		c, err := report.LoadCalibration(path)
+		c, err := runs.LoadCalibration(path)
 		if err != nil {
 			return nil, withHint(fmt.Errorf("--calibration: %w", err), "assay calibrate RUN --human FIELD -o MAP.json writes one")
 		}
-		if slices.ContainsFunc(list, func(other report.GivenCalibration) bool { return other.Metric == c.Metric }) {
+		if slices.ContainsFunc(list, func(other runs.GivenCalibration) bool { return other.Metric == c.Metric }) {
 			return nil, fmt.Errorf("--calibration %s: a map for %s is there already", path, c.Metric)
 		}
 		list = append(list, *c)

@@ -2,12 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/assay-eval/assay/backend"
-	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -39,7 +40,7 @@ type compareOptions struct {
 	format  string
 }
 
-func compareCommand(s *std, args []string) error {
+func compareCommand(ctx context.Context, s *std, args []string) error {
 	var o compareOptions
 	f := s.flags("compare", compareHelp)
 	f.StringSliceVarP(&o.metrics, "metric", "m", nil, "compare only these metrics")
@@ -57,7 +58,7 @@ func compareCommand(s *std, args []string) error {
 	if o.power <= 0 || o.power >= 1 || o.detect < 0 || o.changed < 0 {
 		return usagef("--power lies between 0 and 1, and --detect and --changed are not negative")
 	}
-	c, err := o.compare(f.Args())
+	c, err := o.compare(ctx, f.Args())
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ type difference struct {
 	Detect        *detectable    `json:"detect,omitempty"`
 	Changed       []changed      `json:"changed,omitempty"`
 	Warnings      []string       `json:"warnings,omitempty"`
-	metric        report.Metric  // for its range
+	metric        runs.Metric    // for its range
 	pairing       *stats.Pairing // nil if no sample has both scores
 	which         int            // of the runs, from 1
 }
@@ -128,9 +129,9 @@ type changed struct {
 	Difference float64 `json:"difference"`
 }
 
-func (o *compareOptions) compare(dirs []string) (*comparison, error) {
+func (o *compareOptions) compare(ctx context.Context, dirs []string) (*comparison, error) {
 	c := &comparison{Metrics: []difference{}, short: shortNames(dirs)}
-	base, err := loadScores(dirs[0])
+	base, err := loadScores(ctx, dirs[0])
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (o *compareOptions) compare(dirs []string) (*comparison, error) {
 		return nil, err
 	}
 	for i, dir := range dirs[1:] {
-		other, err := loadScores(dir)
+		other, err := loadScores(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +192,7 @@ func (o *compareOptions) addRun(c *comparison, base, other *scores, which int) e
 }
 
 // difference compares a metric on the samples that both runs scored.
-func (o *compareOptions) difference(base, other *scores, m report.Metric) difference {
+func (o *compareOptions) difference(base, other *scores, m runs.Metric) difference {
 	d := difference{Name: m.Name, Baseline: base.Dir, Run: other.Dir, LowerIsBetter: m.LowerIsBetter, metric: m}
 	var ids []string
 	var a, b []float64
@@ -280,7 +281,7 @@ func mostChanged(ids []string, a, b []float64, most int) []changed {
 }
 
 // configChanges says in what two runs differ beside their answers.
-func configChanges(base, other *report.Run) []string {
+func configChanges(base, other *runs.Run) []string {
 	a, b := base.Manifest.Config, other.Manifest.Config
 	var list []string
 	add := func(format string, args ...any) {
@@ -322,7 +323,7 @@ func configChanges(base, other *report.Run) []string {
 	if a.Seed != b.Seed {
 		add("another seed: %d, not %d", b.Seed, a.Seed)
 	}
-	for _, r := range []*report.Run{base, other} {
+	for _, r := range []*runs.Run{base, other} {
 		if r.Manifest.Finished == nil {
 			list = append(list, r.Dir+": unfinished")
 		}

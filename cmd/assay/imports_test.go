@@ -11,24 +11,26 @@ import (
 func TestImports(t *testing.T) {
 	const module = "github.com/assay-eval/assay/"
 	may := map[string][]string{
-		"tokenize":            {},
-		"internal/stats":      {},
-		"models":              {"tokenize"},
-		"backend":             {"tokenize"},
-		"backend/backendtest": {"backend", "tokenize"},
-		"backend/sched":       {"backend", "tokenize", "models"},
-		"backend/cache":       {"backend", "tokenize", "models"},
-		"backend/gollama":     {"backend", "tokenize", "models"},
-		"backend/llama":       {"backend", "tokenize", "models"},
-		"backend/ollama":      {"backend", "tokenize", "models"},
-		"metrics":             {"backend", "tokenize", "internal/stats"},
-		"internal/parquet":    {},
-		"internal/dataset":    {"backend", "metrics", "internal/parquet"},
-		"internal/judge":      {"metrics", "internal/stats"},
-		"internal/corpus":     {"backend", "tokenize", "internal/parquet"},
-		"internal/testset":    {"backend", "tokenize", "metrics", "internal/corpus", "internal/parquet"},
-		"internal/report":     {"backend", "metrics", "internal/stats"},
-		"cmd/assay":           nil, // anything
+		"tokenize":               {},
+		"internal/stats":         {},
+		"models":                 {"tokenize"},
+		"backend":                {"tokenize"},
+		"backend/backendtest":    {"backend", "tokenize"},
+		"backend/sched":          {"backend", "tokenize", "models"},
+		"backend/cache":          {"backend", "tokenize", "models"},
+		"backend/gollama":        {"backend", "tokenize", "models"},
+		"backend/llama":          {"backend", "tokenize", "models"},
+		"backend/ollama":         {"backend", "tokenize", "models"},
+		"metrics":                {"backend", "tokenize", "internal/stats"},
+		"internal/parquet":       {},
+		"internal/dataset":       {"backend", "metrics", "internal/parquet"},
+		"internal/judge":         {"metrics", "internal/stats"},
+		"internal/corpus":        {"backend", "tokenize", "internal/parquet"},
+		"internal/testset":       {"backend", "tokenize", "metrics", "internal/corpus"},
+		"internal/runs":          {"backend", "metrics", "internal/stats", "internal/parquet"}, // stats: a manifest holds calibration maps
+		"internal/runs/runstest": {"backend", "metrics", "internal/runs"},
+		"internal/report":        {"backend", "metrics", "internal/stats", "internal/runs"},
+		"cmd/assay":              nil, // anything
 	}
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").Output()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/internal/judge"
-	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/pflag"
@@ -68,7 +68,7 @@ type judgeFile struct {
 // judgeTraining says where a judge comes from.
 type judgeTraining struct {
 	Tool    string      `json:"tool"`
-	Time    report.Time `json:"time"`
+	Time    runs.Time   `json:"time"`
 	Seed    uint64      `json:"seed"`
 	Method  string      `json:"method"`            // linear, trees or both
 	Penalty float64     `json:"penalty,omitempty"` // of the linear part
@@ -198,7 +198,7 @@ func (o *judgeTrainOptions) train(ctx context.Context, rows *judgeRows) (*judgeF
 	file.Metric = o.dimension + "/judge"
 	file.Label = rows.label
 	file.JudgeModels, file.Prompts = metrics.JudgeModels(rows.asked.Fields()), rows.prompts
-	file.Training = judgeTraining{Tool: "assay " + buildVersion(), Time: report.Now(), Seed: o.seed, Method: out.Method,
+	file.Training = judgeTraining{Tool: "assay " + buildVersion(), Time: runs.Now(), Seed: o.seed, Method: out.Method,
 		Penalty: out.Penalty, Depth: out.Depth, Tried: out.Tried, Sets: rows.sets, Dropped: out.Dropped}
 	if file.Figures, err = rows.figures(file.Metric, rows.inUnits(out.Predictions), o.seed); err != nil {
 		return nil, nil, err

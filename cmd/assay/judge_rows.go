@@ -56,7 +56,7 @@ type judgeData struct {
 
 // load reads the rows. Names are the features wanted, nil for all that the runs have in common.
 func (o *judgeRowOptions) load(ctx context.Context, s *std, dirs, names []string) (*judgeRows, error) {
-	data, err := o.group(dirs)
+	data, err := o.group(ctx, dirs)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (o *judgeRowOptions) load(ctx context.Context, s *std, dirs, names []string
 		if d.labels, err = of.load(ctx, s, d.runs[0]); err != nil {
 			return nil, err
 		}
-		if err := d.countKnown(r.features); err != nil {
+		if err := d.countKnown(ctx, r.features); err != nil {
 			return nil, err
 		}
 	}
@@ -99,10 +99,10 @@ func (o *judgeRowOptions) load(ctx context.Context, s *std, dirs, names []string
 }
 
 // group opens the runs and puts those of one dataset together.
-func (o *judgeRowOptions) group(dirs []string) ([]*judgeData, error) {
+func (o *judgeRowOptions) group(ctx context.Context, dirs []string) ([]*judgeData, error) {
 	var list []*judgeData
 	for _, dir := range dirs {
-		run, err := loadScores(dir)
+		run, err := loadScores(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -171,10 +171,10 @@ func commonMetrics(data []*judgeData, names []string) ([]string, error) {
 
 // countKnown counts for each sample the features of which it is known what they say. Where one failed, or was not run,
 // that is not known, which is something else than that it does not apply.
-func (d *judgeData) countKnown(features []string) error {
+func (d *judgeData) countKnown(ctx context.Context, features []string) error {
 	d.known = map[string]int{}
 	for _, run := range d.runs {
-		for result, err := range run.Results() {
+		for result, err := range run.Results(ctx) {
 			if err != nil {
 				return err
 			}

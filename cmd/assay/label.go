@@ -68,7 +68,7 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	run, err := loadScores(f.Arg(0))
+	run, err := loadScores(ctx, f.Arg(0))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/assay-eval/assay/internal/dataset"
-	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -118,11 +118,11 @@ func runOfPeers(t *testing.T, path, peer string) string {
 	}
 	defer data.Close()
 	out := t.TempDir()
-	m := report.Manifest{Started: report.Now(), Config: report.Config{
-		Dataset: report.Dataset{Path: path, SHA256: data.Summary().SHA256, Rows: data.Summary().Rows},
-		Metrics: []report.Metric{{Name: "peers/" + peer, Max: 1}},
+	m := runs.Manifest{Started: runs.Now(), Config: runs.Config{
+		Dataset: runs.Dataset{Path: path, SHA256: data.Summary().SHA256, Rows: data.Summary().Rows},
+		Metrics: []runs.Metric{{Name: "peers/" + peer, Max: 1}},
 	}}
-	w, err := report.Create(out, m, false)
+	w, err := runs.Create(out, m, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func runOfPeers(t *testing.T, path, peer string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(report.Calls{}, true); err != nil {
+	if err := w.Close(runs.Calls{}, true); err != nil {
 		t.Fatal(err)
 	}
 	return out

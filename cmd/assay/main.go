@@ -79,11 +79,11 @@ func command(ctx context.Context, std *std, args []string) error {
 	case "testset":
 		return testsetCommand(ctx, std, args)
 	case "report":
-		return reportCommand(std, args)
+		return reportCommand(ctx, std, args)
 	case "show":
-		return showCommand(std, args)
+		return showCommand(ctx, std, args)
 	case "compare":
-		return compareCommand(std, args)
+		return compareCommand(ctx, std, args)
 	case "agree":
 		return agreeCommand(ctx, std, args)
 	case "ppi":
@@ -95,11 +95,11 @@ func command(ctx context.Context, std *std, args []string) error {
 	case "label":
 		return labelCommand(ctx, std, args)
 	case "metrics":
-		return metricsCommand(std, args)
+		return metricsCommand(ctx, std, args)
 	case "models":
 		return modelsCommand(ctx, std, args)
 	case "cache":
-		return cacheCommand(std, args)
+		return cacheCommand(ctx, std, args)
 	case "bench":
 		return benchCommand(ctx, std, args)
 	case "doctor":

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -42,7 +43,7 @@ type metricRow struct {
 	Prompts       []string `json:"prompts,omitempty"`
 }
 
-func metricsCommand(s *std, args []string) error {
+func metricsCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("metrics", metricsHelp)
 	format := f.String("format", "table", "table, json or md")
 	prompts := f.String("prompts", "", "a `FOLDER` of prompts that replace the built-in ones")

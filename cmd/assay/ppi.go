@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/jedib0t/go-pretty/v6/table"
 )
@@ -85,7 +85,7 @@ func ppiCommand(ctx context.Context, s *std, args []string) error {
 // A system is a run with its labels and its estimate.
 type system struct {
 	run    *scores
-	metric report.Metric
+	metric runs.Metric
 	labels *labels
 	stats  *stats.PPI
 	plain  *stats.PPI         // with λ = 1
@@ -94,7 +94,7 @@ type system struct {
 }
 
 func (o *ppiOptions) system(ctx context.Context, s *std, dir string) (*system, error) {
-	run, err := loadScores(dir)
+	run, err := loadScores(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

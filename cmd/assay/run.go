@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -117,7 +118,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	}
 	m := o.manifest(plan, st)
 	for _, c := range plan.maps {
-		if err := c.CheckOrigin(&m.Config); err != nil {
+		if err := report.CheckOrigin(&c.Calibration, &m.Config); err != nil {
 			return usageError{withHint(fmt.Errorf("--calibration %s: %w", c.Path, err), "make another map, from labelled rows that were scored as these will be: assay calibrate")}
 		}
 	}
@@ -125,7 +126,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	if dir == "" {
 		dir = defaultDir(o.data, m.Config)
 	}
-	w, err := report.Create(dir, m, o.overwrite)
+	w, err := runs.Create(dir, m, o.overwrite)
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	s.tally(st)
-	return o.conclude(s, plan, dir)
+	return o.conclude(ctx, s, plan, dir)
 }
 
 // A plan is a run whose input was checked.
@@ -146,7 +147,7 @@ type plan struct {
 	judges   []*metrics.TrainedJudge
 	judged   string // the digests of those judges' files
 	prompts  metrics.Prompts
-	maps     []report.GivenCalibration
+	maps     []runs.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
 	left     []metrics.Metric // of the preset, because the dataset lacks a column
@@ -297,11 +298,11 @@ func (p *plan) fields() metrics.Field {
 	return f
 }
 
-func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
+func (o *runOptions) manifest(p *plan, st *stack) runs.Manifest {
 	sum := p.data.Summary()
-	m := report.Manifest{Tool: "assay " + buildVersion(), Started: report.Now(), Notes: sum.Notes, Calibrations: p.maps}
-	m.Config = report.Config{
-		Dataset: report.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping,
+	m := runs.Manifest{Tool: "assay " + buildVersion(), Started: runs.Now(), Notes: sum.Notes, Calibrations: p.maps}
+	m.Config = runs.Config{
+		Dataset: runs.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping,
 			Qrels: sum.Qrels, Complete: o.complete},
 		IdentityFields: st.identities().Fields(),
 
@@ -316,7 +317,7 @@ func (o *runOptions) manifest(p *plan, st *stack) report.Manifest {
 	}
 	seen := map[string]bool{}
 	for _, metric := range p.metrics {
-		m.Config.Metrics = append(m.Config.Metrics, report.Metric{
+		m.Config.Metrics = append(m.Config.Metrics, runs.Metric{
 			Name: metric.Name, Doc: metric.Doc, Source: metric.Source,
 			Min: metric.Min, Max: metric.Max, LowerIsBetter: metric.LowerIsBetter,
 		})
@@ -341,7 +342,7 @@ func (o *runOptions) countTokens(ctx context.Context, s *std, p *plan, st *stack
 }
 
 // defaultDir is the run folder when none is named: the same for the same run.
-func defaultDir(data string, c report.Config) string {
+func defaultDir(data string, c runs.Config) string {
 	name := filepath.Base(data)
 	if i := strings.IndexByte(name, '.'); i > 0 {
 		name = name[:i]
@@ -389,7 +390,7 @@ func (s *std) tally(st *stack) {
 const grace = 5 * time.Second
 
 // score scores the samples that w does not have yet, and closes w.
-func (o *runOptions) score(ctx context.Context, s *std, p *plan, st *stack, w *report.Writer) (err error) {
+func (o *runOptions) score(ctx context.Context, s *std, p *plan, st *stack, w *runs.Writer) (err error) {
 	meter := newMeter(s, p.data.Summary().Rows*len(p.metrics), w.Kept()*len(p.metrics))
 	defer func() {
 		meter.stop()
@@ -424,8 +425,8 @@ func (o *runOptions) samples(ctx context.Context, p *plan, skip int) iter.Seq2[*
 }
 
 // conclude prints the summary and says whether the run was good enough.
-func (o *runOptions) conclude(s *std, p *plan, dir string) error {
-	r, err := report.Load(dir)
+func (o *runOptions) conclude(ctx context.Context, s *std, p *plan, dir string) error {
+	r, err := report.Load(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -17,15 +18,15 @@ import (
 
 // scores are a run's, by metric and sample. Where a metric has none for a sample, the sample is not there.
 type scores struct {
-	*report.Run
+	*runs.Run
 	samples []string          // in the run's order
 	group   map[string]string // of the samples that are in one
 	of      map[string]map[string]float64
 }
 
 // loadScores reads a run folder. Unlike a report, it takes memory for each score.
-func loadScores(dir string) (*scores, error) {
-	run, err := report.Open(dir)
+func loadScores(ctx context.Context, dir string) (*scores, error) {
+	run, err := runs.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func loadScores(dir string) (*scores, error) {
 	for _, m := range run.Manifest.Config.Metrics {
 		s.of[m.Name] = map[string]float64{}
 	}
-	for r, err := range run.Results() {
+	for r, err := range run.Results(ctx) {
 		if err != nil {
 			return nil, err
 		}
@@ -58,14 +59,14 @@ func loadScores(dir string) (*scores, error) {
 }
 
 // pick finds metrics of the run by their names or dimensions; all of them if none is named.
-func (s *scores) pick(names []string) ([]report.Metric, error) {
+func (s *scores) pick(names []string) ([]runs.Metric, error) {
 	all := s.Manifest.Config.Metrics
 	if len(names) == 0 {
 		return all, nil
 	}
-	var list []report.Metric
+	var list []runs.Metric
 	for _, name := range names {
-		var found []report.Metric
+		var found []runs.Metric
 		for _, m := range all {
 			if dimension, _, _ := strings.Cut(m.Name, "/"); m.Name == name || dimension == name {
 				found = append(found, m)
@@ -80,22 +81,22 @@ func (s *scores) pick(names []string) ([]report.Metric, error) {
 }
 
 // one finds the metric that is named, or the only one.
-func (s *scores) one(name string) (report.Metric, error) {
+func (s *scores) one(name string) (runs.Metric, error) {
 	var names []string
 	if name != "" {
 		names = []string{name}
 	}
 	list, err := s.pick(names)
 	if err != nil {
-		return report.Metric{}, err
+		return runs.Metric{}, err
 	}
 	if len(list) > 1 {
-		return report.Metric{}, usagef("%s has several metrics: choose with --metric %s", s.Dir, joined(list))
+		return runs.Metric{}, usagef("%s has several metrics: choose with --metric %s", s.Dir, joined(list))
 	}
 	return list[0], nil
 }
 
-func joined(list []report.Metric) string {
+func joined(list []runs.Metric) string {
 	var names []string
 	for _, m := range list {
 		names = append(names, m.Name)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/cache"
-	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -20,7 +21,7 @@ Usage: assay show DIR SAMPLE [METRIC]   what lies behind the scores of one sampl
 A KEY is one of those that the first form, or a results file, lists; its first digits will do.
 `
 
-func showCommand(s *std, args []string) error {
+func showCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("show", showHelp)
 	if err := parse(f, args, 1, 3); err != nil {
 		return err
@@ -28,17 +29,17 @@ func showCommand(s *std, args []string) error {
 	if f.NArg() == 1 {
 		return s.showAnswer(f.Arg(0))
 	}
-	run, err := report.Open(f.Arg(0))
+	run, err := runs.Open(f.Arg(0))
 	if err != nil {
 		return err
 	}
-	return s.showSample(run, f.Arg(1), f.Arg(2))
+	return s.showSample(ctx, run, f.Arg(1), f.Arg(2))
 }
 
 // showSample prints the results of one sample with their findings.
-func (s *std) showSample(run *report.Run, id, metric string) error {
+func (s *std) showSample(ctx context.Context, run *runs.Run, id, metric string) error {
 	found := false
-	for r, err := range run.Results() {
+	for r, err := range run.Results(ctx) {
 		if err != nil {
 			return err
 		}

@@ -1,32 +1,30 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/assay-eval/assay/backend"
-
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/runs/runstest"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 )
 
 // A report through a map is of probabilities: its mean, range, bins and thresholds; and it says so.
 func TestCalibrated(t *testing.T) {
-	m := manifest("a/x", "b/y")
-	m.Config.Metrics[0] = Metric{Name: "a/x", Min: 1, Max: 5, LowerIsBetter: true}
+	m := runstest.Manifest("a/x", "b/y")
+	m.Config.Metrics[0] = runs.Metric{Name: "a/x", Min: 1, Max: 5, LowerIsBetter: true}
 	m.Config.Dataset.Rows = 4
 	m.Config.Judge = &backend.Identity{Name: "small", Digest: "sha256:1"}
-	m.Finished = ptr(Now())
+	m.Finished = ptr(runs.Now())
 	var list []metrics.Result
 	for i, v := range []float64{1, 2, 3, 5} {
 		list = append(list, scored(fmt.Sprint(i), "a/x", v), scored(fmt.Sprint(i), "b/y", 0.5))
 	}
-	c := &Calibration{Metric: "a/x", Field: "correct", N: 70, Origin: Origin{IdentityFields: backend.IdentityFields{Judge: m.Config.Judge}},
+	c := &runs.Calibration{Metric: "a/x", Field: "correct", N: 70, Origin: runs.Origin{IdentityFields: backend.IdentityFields{Judge: m.Config.Judge}},
 		Map: stats.Map{Method: "isotonic", X: []float64{1, 3}, Y: []float64{0.95, 0.15}, Floor: 0.01}}
 	r, err := Summarize(&m, each(list), c)
 	if err != nil {
@@ -58,34 +56,10 @@ func TestCalibrated(t *testing.T) {
 	}
 }
 
-func TestLoadCalibration(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "map.json")
-	load := func(content string) error {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		_, err := LoadCalibration(path)
-		return err
-	}
-	b, err := json.Marshal(Calibration{Metric: "a/x", Map: stats.Map{Method: "platt", Slope: 2, Floor: 0.1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := load(string(b)); err != nil {
-		t.Error(err)
-	}
-	for _, bad := range []string{"", "[]", "{}", `{"map": {"method": "platt", "floor": 0.7}}`, `{"map": {"method": "isotonic", "x": [1]}}`} {
-		if err := load(bad); err == nil || !strings.Contains(err.Error(), "is no calibration") {
-			t.Errorf("%s: %v", bad, err)
-		}
-	}
-}
-
 // Rows that share a group are taken together: the interval is wider than of as many independent rows, and both the
 // notes and the JSON say why.
 func TestGroups(t *testing.T) {
-	m := manifest("a/x")
+	m := runstest.Manifest("a/x")
 	m.Config.Dataset.Rows = 120
 	summary := func(group func(i int) string) *Report {
 		t.Helper()
@@ -121,9 +95,9 @@ func TestGroups(t *testing.T) {
 // A run that was given a map shows the mean of its probabilities beside that of the scores, in every format and with
 // no other file; nothing else of the report changes.
 func TestGivenCalibration(t *testing.T) {
-	m := manifest("a/x", "b/y")
+	m := runstest.Manifest("a/x", "b/y")
 	m.Config.Dataset.Rows = 4
-	m.Finished = ptr(Now())
+	m.Finished = ptr(runs.Now())
 	var list []metrics.Result
 	for i, v := range []float64{0, 0.5, 0.5, 1} {
 		list = append(list, scored(fmt.Sprint(i), "a/x", v), scored(fmt.Sprint(i), "b/y", 0.25*float64(i)))
@@ -132,7 +106,7 @@ func TestGivenCalibration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Calibrations = []GivenCalibration{{Path: "map.json", SHA256: "aa", Calibration: Calibration{Metric: "a/x", Field: "correct", N: 70,
+	m.Calibrations = []runs.GivenCalibration{{Path: "map.json", SHA256: "aa", Calibration: runs.Calibration{Metric: "a/x", Field: "correct", N: 70,
 		Map: stats.Map{Method: "isotonic", X: []float64{0, 1}, Y: []float64{0.6, 0.9}, Floor: 0.01}}}}
 	r, err := Summarize(&m, each(list))
 	if err != nil {
@@ -182,8 +156,8 @@ func TestGivenCalibration(t *testing.T) {
 
 // A map holds for the models and prompts that its metric asks, whatever others the runs have.
 func TestOrigin(t *testing.T) {
-	config := func() *Config {
-		return &Config{
+	config := func() *runs.Config {
+		return &runs.Config{
 			IdentityFields: backend.IdentityFields{
 				Judge:    &backend.Identity{Name: "small", Digest: "sha256:1"},
 				Embedder: &backend.Identity{Name: "mini", Digest: "sha256:2"},
@@ -192,27 +166,27 @@ func TestOrigin(t *testing.T) {
 			Criteria: "sha256:5",
 		}
 	}
-	check := func(metric, want string, change func(c *Config)) {
+	check := func(metric, want string, change func(c *runs.Config)) {
 		t.Helper()
 		run := config()
-		c := &Calibration{Metric: metric, Origin: run.Origin(metric)}
+		c := &runs.Calibration{Metric: metric, Origin: OriginOf(run, metric)}
 		change(run)
-		err := c.CheckOrigin(run)
+		err := CheckOrigin(c, run)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", metric, err, want)
 		}
 	}
-	judge := func(c *Config) { c.Judge = &backend.Identity{Name: "large", Digest: "sha256:9"} }
-	check("faithfulness/claims", "", func(*Config) {})
+	judge := func(c *runs.Config) { c.Judge = &backend.Identity{Name: "large", Digest: "sha256:9"} }
+	check("faithfulness/claims", "", func(*runs.Config) {})
 	check("faithfulness/claims", "is for another judge, small", judge)
-	check("faithfulness/claims", "is for another judge, small", func(c *Config) { c.Judge = nil })
-	check("faithfulness/claims", "", func(c *Config) { c.Judge = &backend.Identity{Name: "another name", Digest: "sha256:1"} })
-	check("faithfulness/claims", "", func(c *Config) { c.Embedder, c.Criteria = nil, "" })
-	check("faithfulness/claims", "another text of the prompt faithfulness_statements", func(c *Config) { c.Prompts[0].Digest = "sha256:9" })
-	check("faithfulness/claims", "", func(c *Config) { c.Prompts[1].Digest = "sha256:9" })
-	check("answer_relevance/questions", "another embedding model, mini", func(c *Config) { c.Embedder = nil })
+	check("faithfulness/claims", "is for another judge, small", func(c *runs.Config) { c.Judge = nil })
+	check("faithfulness/claims", "", func(c *runs.Config) { c.Judge = &backend.Identity{Name: "another name", Digest: "sha256:1"} })
+	check("faithfulness/claims", "", func(c *runs.Config) { c.Embedder, c.Criteria = nil, "" })
+	check("faithfulness/claims", "another text of the prompt faithfulness_statements", func(c *runs.Config) { c.Prompts[0].Digest = "sha256:9" })
+	check("faithfulness/claims", "", func(c *runs.Config) { c.Prompts[1].Digest = "sha256:9" })
+	check("answer_relevance/questions", "another embedding model, mini", func(c *runs.Config) { c.Embedder = nil })
 	check("answer_correctness/contains", "", judge)
 	// Of the user's own metrics it is not known what they ask.
 	check("tone/polite", "another judge, small", judge)
-	check("tone/polite", "other criteria", func(c *Config) { c.Criteria = "sha256:9" })
+	check("tone/polite", "other criteria", func(c *runs.Config) { c.Criteria = "sha256:9" })
 }

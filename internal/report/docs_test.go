@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -29,14 +30,14 @@ func TestDocs(t *testing.T) {
 		}
 		for _, part := range parts {
 			seen[name]++
-			v := map[string]any{"metrics.Result": &metrics.Result{}, "Manifest": &Manifest{}, "JSON": &JSON{}}[name]
+			v := map[string]any{"metrics.Result": &metrics.Result{}, "Manifest": &runs.Manifest{}, "JSON": &JSON{}}[name]
 			d := json.NewDecoder(strings.NewReader(part))
 			d.DisallowUnknownFields()
 			if err := d.Decode(v); err != nil {
 				t.Errorf("%s: %v in %s", name, err, part)
 			}
 			if r, ok := v.(*metrics.Result); ok {
-				if err := check(*r, Metric{Max: 1}); err != nil {
+				if err := check(*r, runs.Metric{Max: 1}); err != nil {
 					t.Errorf("%s: %v", part, err)
 				}
 			}
@@ -46,7 +47,7 @@ func TestDocs(t *testing.T) {
 		t.Errorf("examples found: %v", seen)
 	}
 	names := map[string]bool{}
-	for _, v := range []any{metrics.Result{}, Manifest{}, JSON{}} {
+	for _, v := range []any{metrics.Result{}, runs.Manifest{}, JSON{}} {
 		fieldNames(reflect.TypeOf(v), names)
 	}
 	if len(names) < 40 {

@@ -127,7 +127,7 @@ func (r *Report) view(verdicts []Verdict) runView {
 
 func (s *Summary) view() metricView {
 	const left, width = 5, 154 // of the axis, in pixels
-	at := func(value float64) float64 { return left + width*s.share(value) }
+	at := func(value float64) float64 { return left + width*s.Share(value) }
 	pixels := func(x float64) string { return fmt.Sprintf("%.1f", x) }
 	v := metricView{
 		Name: s.Name, Doc: s.Doc, Mean: s.mean(), LowerIsBetter: s.LowerIsBetter,
@@ -230,7 +230,7 @@ func (r *Report) class(name string, value float64) string {
 	if err != nil {
 		return ""
 	}
-	share := m.share(value)
+	share := m.Share(value)
 	if m.LowerIsBetter {
 		share = 1 - share
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -15,7 +17,7 @@ import (
 // A Report is what can be said of a run from its results.
 type Report struct {
 	Dir      string // the run folder, as it was given
-	Manifest Manifest
+	Manifest runs.Manifest
 	Samples  int       // that have results
 	Metrics  []Summary // in the manifest's order
 	Worst    []Case    // the samples with the lowest scores, worst first, at most 200
@@ -24,7 +26,7 @@ type Report struct {
 
 // A Summary is a metric's mean over the samples that it could score, and the count of the others.
 type Summary struct {
-	Metric
+	runs.Metric
 	N             int   // scores
 	Failed        int   // samples without a score because something went wrong
 	NotApplicable int   // samples that the metric says nothing about
@@ -33,7 +35,7 @@ type Summary struct {
 	Kinds         map[metrics.Kind]int // the failures by kind
 	Calls         int                  // answers of models used, over all samples
 	Cost          metrics.Cost         // of them
-	Calibration   *Calibration         // nil if the scores are as the metric gave them
+	Calibration   *runs.Calibration    // nil if the scores are as the metric gave them
 	Calibrated    *Calibrated          // beside the scores; nil if the run was given no calibration of this metric
 }
 
@@ -52,12 +54,12 @@ const (
 
 // Load reads a run folder and summarises it, the scores of some metrics as the probabilities that calibrations make
 // of them.
-func Load(dir string, calibrations ...*Calibration) (*Report, error) {
-	run, err := Open(dir)
+func Load(ctx context.Context, dir string, calibrations ...*runs.Calibration) (*Report, error) {
+	run, err := runs.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	r, err := Summarize(&run.Manifest, run.Results(), calibrations...)
+	r, err := Summarize(&run.Manifest, run.Results(ctx), calibrations...)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func Load(dir string, calibrations ...*Calibration) (*Report, error) {
 // Summarize reads results, which come with those of a sample together, in space that does not grow with their
 // number. A result that contradicts the manifest or itself is an error: a report on damaged results
 // would be wrong without looking it.
-func Summarize(m *Manifest, results iter.Seq2[metrics.Result, error], calibrations ...*Calibration) (*Report, error) {
+func Summarize(m *runs.Manifest, results iter.Seq2[metrics.Result, error], calibrations ...*runs.Calibration) (*Report, error) {
 	s := newSummarizer(m)
 	if err := s.given(); err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func Summarize(m *Manifest, results iter.Seq2[metrics.Result, error], calibratio
 }
 
 type summarizer struct {
-	manifest *Manifest
+	manifest *runs.Manifest
 	index    map[string]int // of a metric's name
 	metrics  []Summary
 	means    []stats.Mean
@@ -101,7 +103,7 @@ type summarizer struct {
 	failures []Case
 }
 
-func newSummarizer(m *Manifest) *summarizer {
+func newSummarizer(m *runs.Manifest) *summarizer {
 	s := &summarizer{manifest: m, index: map[string]int{}}
 	for i, metric := range m.Config.Metrics {
 		s.index[metric.Name] = i
@@ -130,9 +132,9 @@ func (s *summarizer) add(r metrics.Result) error {
 		m.N++
 		v, scale := r.Score.Value, m.Metric
 		if m.Calibration != nil {
-			v, scale = m.Calibration.Map.At(v), Metric{Max: 1}
+			v, scale = m.Calibration.Map.At(v), runs.Metric{Max: 1}
 		}
-		m.Bins[min(int(scale.share(v)*bins), bins-1)]++
+		m.Bins[min(int(scale.Share(v)*bins), bins-1)]++
 		s.means[i].AddTo(r.Group, v)
 		if m.Calibrated != nil {
 			s.mapped[i].AddTo(r.Group, m.Calibrated.By.Map.At(v))
@@ -156,7 +158,7 @@ func (s *summarizer) add(r metrics.Result) error {
 	return nil
 }
 
-func check(r metrics.Result, m Metric) error {
+func check(r metrics.Result, m runs.Metric) error {
 	switch {
 	case r.Score == nil && r.Error == "":
 		return errors.New("neither a score nor an error")
@@ -174,14 +176,6 @@ func check(r metrics.Result, m Metric) error {
 	return nil
 }
 
-// share is where v lies in the metric's range, from 0 to 1.
-func (m Metric) share(v float64) float64 {
-	if m.Max <= m.Min {
-		return 0
-	}
-	return min(max((v-m.Min)/(m.Max-m.Min), 0), 1)
-}
-
 // close files the open sample among the worst and the failed.
 func (s *summarizer) close() {
 	c := s.open
@@ -197,7 +191,7 @@ func (s *summarizer) close() {
 			continue
 		}
 		m := s.metrics[s.index[r.Metric]]
-		share := m.share(r.Score.Value)
+		share := m.Share(r.Score.Value)
 		if m.LowerIsBetter {
 			share = 1 - share
 		}
@@ -285,10 +279,10 @@ func (r *Report) Notes() []string {
 			note("%s: lower is better", m.Name)
 		}
 		if m.Calibration != nil {
-			note("%s: %s", m.Name, m.Calibration.note(&r.Manifest.Config))
+			note("%s: %s", m.Name, calibrationNote(m.Calibration, &r.Manifest.Config))
 		}
 		if c := m.Calibrated; c != nil {
-			note("%s, calibrated: %s", m.Name, c.By.note(&r.Manifest.Config))
+			note("%s, calibrated: %s", m.Name, calibrationNote(c.By, &r.Manifest.Config))
 			for _, w := range c.Stats.Warnings {
 				if !slices.Contains(m.Stats.Warnings, w) {
 					note("%s, calibrated: %s", m.Name, w)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -130,10 +131,10 @@ type JSONCalibrated struct {
 
 // A JSONRun says which run the numbers are from.
 type JSONRun struct {
-	Dir      string   `json:"dir"`
-	Finished bool     `json:"finished"`
-	Samples  int      `json:"samples"` // that have results
-	Manifest Manifest `json:"manifest"`
+	Dir      string        `json:"dir"`
+	Finished bool          `json:"finished"`
+	Samples  int           `json:"samples"` // that have results
+	Manifest runs.Manifest `json:"manifest"`
 }
 
 func writeJSON(w io.Writer, reports []*Report, verdicts []Verdict) error {
@@ -150,7 +151,7 @@ func writeJSON(w io.Writer, reports []*Report, verdicts []Verdict) error {
 	return e.Encode(out)
 }
 
-func (s *Summary) json(run string, config *Config) JSONMetric {
+func (s *Summary) json(run string, config *runs.Config) JSONMetric {
 	m := JSONMetric{
 		Run: run, Name: s.Name, N: s.N, Failed: s.Failed, NotApplicable: s.NotApplicable,
 		Min: s.Min, Max: s.Max, LowerIsBetter: s.LowerIsBetter, Groups: s.Stats.Groups, Failures: s.Kinds, Warnings: s.Stats.Warnings,
@@ -163,10 +164,10 @@ func (s *Summary) json(run string, config *Config) JSONMetric {
 		m.Lo, m.Hi, m.Level, m.Method = &i.Lo, &i.Hi, i.Level, string(i.Method)
 	}
 	if s.Calibration != nil {
-		m.Calibration = s.Calibration.note(config)
+		m.Calibration = calibrationNote(s.Calibration, config)
 	}
 	if c := s.Calibrated; c != nil {
-		m.Calibrated = &JSONCalibrated{By: c.By.note(config)}
+		m.Calibrated = &JSONCalibrated{By: calibrationNote(c.By, config)}
 		if s.N > 0 {
 			m.Calibrated.Mean = &c.Stats.Mean
 		}
