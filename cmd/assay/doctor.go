@@ -15,6 +15,7 @@ import (
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/ollama"
+	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/models"
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/disk"
@@ -95,9 +96,9 @@ func doctorCommand(ctx context.Context, s *std, args []string) error {
 func (d *doctor) print(s *std) {
 	sign := map[status]string{good: "ok  ", fair: "note", bad: "BAD "}
 	for _, c := range d.checks {
-		fmt.Fprintf(s.out, "%s  %-14s %s\n", sign[c.Status], c.Thing, printable(c.Is))
+		fmt.Fprintf(s.out, "%s  %-14s %s\n", sign[c.Status], c.Thing, report.Printable(c.Is))
 		if c.Mend != "" {
-			fmt.Fprintf(s.out, "                      > %s\n", printable(c.Mend))
+			fmt.Fprintf(s.out, "                      > %s\n", report.Printable(c.Mend))
 		}
 	}
 }

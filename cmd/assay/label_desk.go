@@ -13,6 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/study/labels"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
@@ -20,7 +22,7 @@ import (
 
 // A labelDesk shows samples and takes down what is said of them.
 type labelDesk struct {
-	book     *labelBook
+	book     *labels.Book
 	samples  []*metrics.Sample
 	scale    int // 0: labels are 0 and 1
 	question string
@@ -100,10 +102,10 @@ func (d *labelDesk) take(key rune) (turn, quit bool, err error) {
 	label, ok := d.label(key)
 	switch {
 	case ok:
-		err = d.book.put(id, &label, d.pick)
+		err = d.book.Put(id, &label, d.pick)
 		d.at++
 	case key == 's':
-		err = d.book.put(id, nil, d.pick)
+		err = d.book.Put(id, nil, d.pick)
 		d.at++
 	case key == 'b':
 		d.at = max(0, d.at-1)
@@ -150,10 +152,10 @@ func (d *labelDesk) show(screen *screen) {
 	}
 	sample := d.samples[d.at]
 	title := fmt.Sprintf("%d of %d  ", d.at+1, len(d.samples))
-	title += wrap(printable(sample.ID), max(1, screen.width-len(title)))[0]
+	title += wrap(report.Printable(sample.ID), max(1, screen.width-len(title)))[0]
 	var foot []string
 	if d.question != "" {
-		foot = wrap(printable(d.question), screen.width)
+		foot = wrap(report.Printable(d.question), screen.width)
 	}
 	foot = append(foot, wrap(d.keys(), screen.width)...)
 	room := screen.height - len(foot) - 3 // the title, an empty line, and where the cursor stands
@@ -210,7 +212,9 @@ func whole(texts []namedText, width int) []string {
 }
 
 // wrapped are the lines of the text, to stand two columns in.
-func (t namedText) wrapped(width int) []string { return wrap(printable(t.text), max(1, width-2)) }
+func (t namedText) wrapped(width int) []string {
+	return wrap(report.Printable(t.text), max(1, width-2))
+}
 
 // overview shows the beginnings of texts in so many lines. Where they do not all fit, the first and the last come before
 // others.

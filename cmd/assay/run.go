@@ -15,6 +15,7 @@ import (
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/study"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -118,7 +119,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	}
 	m := o.manifest(plan, st)
 	for _, c := range plan.maps {
-		if err := report.CheckOrigin(&c.Calibration, &m.Config); err != nil {
+		if err := study.CheckOrigin(&c.Calibration, &m.Config); err != nil {
 			return usageError{withHint(fmt.Errorf("--calibration %s: %w", c.Path, err), "make another map, from labelled rows that were scored as these will be: assay calibrate")}
 		}
 	}

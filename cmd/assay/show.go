@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/cache"
+	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -62,7 +63,7 @@ func (s *std) showSample(ctx context.Context, run *runs.Run, id, metric string) 
 
 func (s *std) showResult(r metrics.Result) {
 	if r.Score == nil {
-		fmt.Fprintf(s.out, "%s  no score, %s\n  %s\n", r.Metric, r.Kind, printable(r.Error))
+		fmt.Fprintf(s.out, "%s  no score, %s\n  %s\n", r.Metric, r.Kind, report.Printable(r.Error))
 	} else {
 		fmt.Fprintf(s.out, "%s  %.3f\n", r.Metric, r.Score.Value)
 		for _, f := range r.Score.Because {
@@ -85,12 +86,12 @@ func finding(f metrics.Finding) string {
 	if f.Value != nil {
 		fmt.Fprintf(&b, ", %.3f", *f.Value)
 	}
-	fmt.Fprintf(&b, ": %s", printable(f.Text))
+	fmt.Fprintf(&b, ": %s", report.Printable(f.Text))
 	if f.Where != "" {
 		fmt.Fprintf(&b, " (%s)", f.Where)
 	}
 	if f.Reason != "" {
-		fmt.Fprintf(&b, "\n      %s", printable(f.Reason))
+		fmt.Fprintf(&b, "\n      %s", report.Printable(f.Reason))
 	}
 	return b.String()
 }
@@ -115,7 +116,7 @@ func (s *std) showEntry(e *cache.Entry) error {
 	if e.Op == "generate" {
 		return s.showGeneration(e)
 	}
-	fmt.Fprintf(s.out, "\n--- %s\n%s\n\n--- answer\n%s\n", e.Op, printable(string(e.Request)), bounded(string(e.Answer)))
+	fmt.Fprintf(s.out, "\n--- %s\n%s\n\n--- answer\n%s\n", e.Op, report.Printable(string(e.Request)), bounded(string(e.Answer)))
 	return nil
 }
 
@@ -129,30 +130,17 @@ func (s *std) showGeneration(e *cache.Entry) error {
 		req.Sampling.Temperature, req.MaxTokens, req.Sampling.Seed, req.Draw)
 	fmt.Fprintf(s.out, "tokens   %d of prompt, %d of reply, stopped by %s\n", g.PromptTokens, g.OutputTokens, g.Stop)
 	for _, m := range req.Messages {
-		fmt.Fprintf(s.out, "\n--- %s\n%s\n", m.Role, printable(m.Text))
+		fmt.Fprintf(s.out, "\n--- %s\n%s\n", m.Role, report.Printable(m.Text))
 	}
-	fmt.Fprintf(s.out, "\n--- reply\n%s\n", printable(g.Text))
+	fmt.Fprintf(s.out, "\n--- reply\n%s\n", report.Printable(g.Text))
 	return nil
-}
-
-// printable replaces what could drive a terminal: text from datasets and models is not trusted.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }
 
 // bounded cuts text to what a screen can show.
 func bounded(text string) string {
 	const most = 2000
 	if len(text) <= most {
-		return printable(text)
+		return report.Printable(text)
 	}
-	return fmt.Sprintf("%s ... (%s)", printable(strings.ToValidUTF8(text[:most], "")), size(int64(len(text))))
+	return fmt.Sprintf("%s ... (%s)", report.Printable(strings.ToValidUTF8(text[:most], "")), size(int64(len(text))))
 }

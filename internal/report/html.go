@@ -31,7 +31,7 @@ const (
 
 // writeHTML writes one page that needs nothing else. Whatever models and datasets say is untrusted: the
 // template escapes it, and the page's policy lets only our own style and script run, by their hashes.
-func writeHTML(w io.Writer, reports []*Report, verdicts []Verdict) error {
+func writeHTML(w io.Writer, reports []*Report, o Options) error {
 	t, err := template.New("page").Parse(pageTemplate)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func writeHTML(w io.Writer, reports []*Report, verdicts []Verdict) error {
 	for _, r := range reports {
 		v.Title = strings.TrimPrefix(v.Title+", "+r.Dir, ", ")
 		v.Tool = r.Manifest.Tool
-		v.Runs = append(v.Runs, r.view(verdicts))
+		v.Runs = append(v.Runs, r.view(o.Verdicts))
 	}
 	return t.Execute(w, v)
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -137,16 +136,6 @@ func (v Verdict) line(several, color bool) string {
 	return fmt.Sprintf("%s %s: %s", word, plain(name), v.Why)
 }
 
-// plain takes out what could steer a terminal: names and notes can hold anything.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return '\ufffd'
-		}
-		return r
-	}, s)
-}
-
 // wrap breaks a line at spaces, before the given width where it can, and indents what follows.
 func wrap(s string, width int) string {
 	var b strings.Builder
@@ -169,7 +158,7 @@ func wrap(s string, width int) string {
 }
 
 // writeMarkdown writes the table for pages and pull requests.
-func writeMarkdown(w io.Writer, reports []*Report, verdicts []Verdict) error {
+func writeMarkdown(w io.Writer, reports []*Report, o Options) error {
 	var b strings.Builder
 	for i, r := range reports {
 		if i > 0 {
@@ -189,7 +178,7 @@ func writeMarkdown(w io.Writer, reports []*Report, verdicts []Verdict) error {
 			fmt.Fprintf(&b, "%s- %s\n", when(i == 0, "\n"), escape(note))
 		}
 	}
-	for i, v := range verdicts {
+	for i, v := range o.Verdicts {
 		fmt.Fprintf(&b, "%s- **%s** %s\n", when(i == 0, "\n"), when(v.Passed, "ok")+when(!v.Passed, "FAIL"),
 			escape(when(len(reports) > 1, v.Run+": ")+v.Metric+": "+v.Why))
 	}

@@ -2,12 +2,9 @@ package report
 
 import (
 	"encoding/csv"
-	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/stats"
@@ -20,41 +17,6 @@ type Options struct {
 	Color    bool      // the table is for a terminal that shows colours
 	Verdicts []Verdict // from [Report.Judge], of all the runs
 }
-
-// Formats lists the formats that Write knows: a table for people, json and csv for programs, md for
-// pages, junit for CI systems, html for browsers.
-func Formats() []string { return []string{"table", "json", "csv", "md", "junit", "html"} }
-
-// CheckFormat returns an error for a format that Write does not know.
-func CheckFormat(format string) error {
-	if slices.Contains(Formats(), format) {
-		return nil
-	}
-	return fmt.Errorf("unknown format %q: it is one of %s", format, strings.Join(Formats(), ", "))
-}
-
-// Write renders the reports of one or more runs.
-func Write(w io.Writer, reports []*Report, o Options) error {
-	if err := CheckFormat(o.Format); err != nil {
-		return err
-	}
-	switch o.Format {
-	case "json":
-		return writeJSON(w, reports, o.Verdicts)
-	case "csv":
-		return writeCSV(w, reports)
-	case "md":
-		return writeMarkdown(w, reports, o.Verdicts)
-	case "junit":
-		return writeJUnit(w, reports, o.Verdicts)
-	case "html":
-		return writeHTML(w, reports, o.Verdicts)
-	}
-	return writeTable(w, reports, o)
-}
-
-// number writes a value as tables show it.
-func number(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
 // mean and interval are empty where there is none.
 func (s *Summary) mean() string     { return meanOf(s.Stats) }
@@ -137,18 +99,15 @@ type JSONRun struct {
 	Manifest runs.Manifest `json:"manifest"`
 }
 
-func writeJSON(w io.Writer, reports []*Report, verdicts []Verdict) error {
-	out := JSON{Metrics: []JSONMetric{}, Thresholds: verdicts, Runs: []JSONRun{}}
+func writeJSON(w io.Writer, reports []*Report, o Options) error {
+	out := JSON{Metrics: []JSONMetric{}, Thresholds: o.Verdicts, Runs: []JSONRun{}}
 	for _, r := range reports {
 		for i := range r.Metrics {
 			out.Metrics = append(out.Metrics, r.Metrics[i].json(r.Dir, &r.Manifest.Config))
 		}
 		out.Runs = append(out.Runs, JSONRun{r.Dir, r.Manifest.Finished != nil, r.Samples, r.Manifest})
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return encode(w, out)
 }
 
 func (s *Summary) json(run string, config *runs.Config) JSONMetric {
@@ -178,7 +137,7 @@ func (s *Summary) json(run string, config *runs.Config) JSONMetric {
 	return m
 }
 
-func writeCSV(w io.Writer, reports []*Report) error {
+func writeCSV(w io.Writer, reports []*Report, _ Options) error {
 	c := csv.NewWriter(w)
 	header := []string{"run", "name", "n", "failed", "not_applicable", "mean", "lo", "hi", "level", "method"}
 	calibrated := slices.ContainsFunc(reports, (*Report).calibrated)

@@ -1,4 +1,4 @@
-package main
+package study
 
 import (
 	"fmt"
@@ -14,11 +14,11 @@ import (
 // row and not id by id.
 func TestJudgeFiguresPairRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	r := &judgeRows{features: []string{"length/words"}, label: metrics.JudgeLabel{Field: "good", Max: 1}, binary: true, sets: make([]judgeSet, 2)}
+	r := &JudgeRows{features: []string{"length/words"}, label: metrics.JudgeLabel{Field: "good", Max: 1}, binary: true, sets: make([]JudgeSet, 2)}
 	var predicted, mine, other []float64
 	var truth []bool
 	for i := range 200 {
-		row := judgeRow{id: fmt.Sprint(i % 100), set: i / 100, label: number01(rng.Float64() < 0.5), values: []float64{rng.NormFloat64()}}
+		row := judgeRow{id: fmt.Sprint(i % 100), set: i / 100, label: boolean(rng.Float64() < 0.5), values: []float64{rng.NormFloat64()}}
 		row.values[0] += row.label
 		p := rng.Float64()*0.5 + row.label*0.5
 		if row.set == 1 && i%3 == 0 {
@@ -28,7 +28,7 @@ func TestJudgeFiguresPairRows(t *testing.T) {
 		}
 		r.rows, predicted = append(r.rows, row), append(predicted, p)
 	}
-	f, err := r.figures("x/judge", predicted, 0)
+	f, err := r.figures("x/judge", predicted, stats.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

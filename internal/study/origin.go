@@ -1,4 +1,4 @@
-package report
+package study
 
 import (
 	"fmt"
@@ -33,15 +33,15 @@ func originOf(o runs.Origin, metric string) runs.Origin {
 // CheckOrigin returns an error if a run of a configuration scores the metric with other models, or asks in other words,
 // than the run that the map was made from.
 func CheckOrigin(c *runs.Calibration, run *runs.Config) error {
-	if what := originDiffers(c, run); what != "" {
+	if what := OriginDiffers(c, run); what != "" {
 		return fmt.Errorf("the map for %s is for %s: the scores of this run mean something else", c.Metric, what)
 	}
 	return nil
 }
 
-// originDiffers names what the map was made with and a run has otherwise: "another judge, small"; "" if nothing is known to
+// OriginDiffers names what the map was made with and a run has otherwise: "another judge, small"; "" if nothing is known to
 // differ.
-func originDiffers(c *runs.Calibration, run *runs.Config) string {
+func OriginDiffers(c *runs.Calibration, run *runs.Config) string {
 	had, have := originOf(c.Origin, c.Metric), OriginOf(run, c.Metric)
 	for _, d := range had.Models().Differences(have.Models()) {
 		if d.AHas && (d.In == backend.Presence || d.In == backend.Weights) {

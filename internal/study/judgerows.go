@@ -1,38 +1,29 @@
-package main
+package study
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/judge"
-	"github.com/assay-eval/assay/internal/stats"
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/study/labels"
 	"github.com/assay-eval/assay/metrics"
-	"github.com/spf13/pflag"
 )
 
-// judgeRowOptions are the flags that say which rows a judge learns from, or is tested on.
-type judgeRowOptions struct {
-	labels labelOptions
-}
-
-func (o *judgeRowOptions) add(f *pflag.FlagSet) {
-	o.labels.add(f)
-	f.Lookup("human").Usage += "; of several datasets, FIELD,FIELD... in the runs' order"
-}
-
-// judgeRows are labelled rows with the scores of metrics.
-type judgeRows struct {
+// JudgeRows are labelled rows with the scores of metrics.
+type JudgeRows struct {
 	features []string
 	rows     []judgeRow
 	label    metrics.JudgeLabel
 	binary   bool
-	sets     []judgeSet
+	sets     []JudgeSet
 
 	asked   backend.Identities // the models that the features asked
 	prompts []metrics.PromptIdentity
@@ -49,32 +40,34 @@ type judgeRow struct {
 
 // A judgeData is a dataset with its runs.
 type judgeData struct {
-	runs   []*scores
-	labels *labels
+	runs   []*runs.Scores
+	labels *labels.Set
 	known  map[string]int // of how many features each sample has a score, or does not have one since it does not apply
 }
 
-// load reads the rows. Names are the features wanted, nil for all that the runs have in common.
-func (o *judgeRowOptions) load(ctx context.Context, s *std, dirs, names []string) (*judgeRows, error) {
-	data, err := o.group(ctx, dirs)
+// LoadJudgeRows reads what a judge is trained on or tested on: runs, those of one dataset joined by sample, and labels.
+// Names are the features wanted, nil for all that the runs have in common. The source may name several fields, joined by
+// commas: one for each dataset.
+func LoadJudgeRows(ctx context.Context, dirs, names []string, source labels.Source) (*JudgeRows, error) {
+	data, err := joinRuns(ctx, dirs)
 	if err != nil {
 		return nil, err
 	}
-	r := &judgeRows{}
+	r := &JudgeRows{}
 	if r.features, err = commonMetrics(data, names); err != nil {
 		return nil, err
 	}
 	if err := r.models(data); err != nil {
-		return nil, usageError{err}
+		return nil, &runs.InputError{Err: err}
 	}
-	fields := strings.Split(o.labels.human, ",")
+	fields := strings.Split(source.Human, ",")
 	if len(fields) > 1 && len(fields) != len(data) {
-		return nil, usagef("--human names %d fields, and the runs are of %d datasets: one field for all, or one for each", len(fields), len(data))
+		return nil, runs.Inputf("--human names %d fields, and the runs are of %d datasets: one field for all, or one for each", len(fields), len(data))
 	}
 	for i, d := range data {
-		of := o.labels
-		of.human = fields[min(i, len(fields)-1)]
-		if d.labels, err = of.load(ctx, s, d.runs[0]); err != nil {
+		of := source
+		of.Human = fields[min(i, len(fields)-1)]
+		if d.labels, err = of.Load(ctx, d.runs[0]); err != nil {
 			return nil, err
 		}
 		if err := d.countKnown(ctx, r.features); err != nil {
@@ -82,27 +75,27 @@ func (o *judgeRowOptions) load(ctx context.Context, s *std, dirs, names []string
 		}
 	}
 	if err := r.scale(data); err != nil {
-		return nil, usageError{err}
+		return nil, &runs.InputError{Err: err}
 	}
 	for _, d := range data {
-		questions, err := questionsOf(ctx, d.runs[0], o.labels.data)
+		questions, err := questionsOf(ctx, d.runs[0], source.Data)
 		if err != nil {
-			s.warn("%v: rows with the same question are not kept together", err)
+			source.Warn("%v: rows with the same question are not kept together", err)
 		}
 		r.take(d, questions)
 	}
 	if len(r.rows) == 0 {
-		return nil, usagef("no labelled row has a score of %s", strings.Join(r.features, ", "))
+		return nil, runs.Inputf("no labelled row has a score of %s", strings.Join(r.features, ", "))
 	}
 	r.count()
 	return r, nil
 }
 
-// group opens the runs and puts those of one dataset together.
-func (o *judgeRowOptions) group(ctx context.Context, dirs []string) ([]*judgeData, error) {
+// joinRuns opens the runs and puts those of one dataset together.
+func joinRuns(ctx context.Context, dirs []string) ([]*judgeData, error) {
 	var list []*judgeData
 	for _, dir := range dirs {
-		run, err := loadScores(ctx, dir)
+		run, err := runs.LoadScores(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +103,7 @@ func (o *judgeRowOptions) group(ctx context.Context, dirs []string) ([]*judgeDat
 			return d.runs[0].Manifest.Config.Dataset.SHA256 == run.Manifest.Config.Dataset.SHA256
 		})
 		if i < 0 {
-			list = append(list, &judgeData{runs: []*scores{run}})
+			list = append(list, &judgeData{runs: []*runs.Scores{run}})
 			continue
 		}
 		list[i].runs = append(list[i].runs, run)
@@ -119,9 +112,9 @@ func (o *judgeRowOptions) group(ctx context.Context, dirs []string) ([]*judgeDat
 }
 
 // of finds a metric's run; nil if none has it.
-func (d *judgeData) of(metric string) *scores {
+func (d *judgeData) of(metric string) *runs.Scores {
 	for _, run := range d.runs {
-		if run.of[metric] != nil {
+		if run.Of[metric] != nil {
 			return run
 		}
 	}
@@ -148,7 +141,7 @@ func commonMetrics(data []*judgeData, names []string) ([]string, error) {
 	}
 	if len(names) == 0 {
 		if len(kept) == 0 {
-			return nil, usagef("the runs have no metric in common that a judge could look at")
+			return nil, runs.Inputf("the runs have no metric in common that a judge could look at")
 		}
 		slices.Sort(kept)
 		return kept, nil
@@ -162,8 +155,8 @@ func commonMetrics(data []*judgeData, names []string) ([]string, error) {
 			}
 		}
 		if !found {
-			return nil, usageError{withHint(fmt.Errorf("not all of the data has scores of %s", name),
-				"assay run --metrics %s scores what is missing, into a folder of its own", name)}
+			return nil, runs.Inputf("not all of the data has scores of %s", name).WithHint(
+				"assay run --metrics %s scores what is missing, into a folder of its own", name)
 		}
 	}
 	return list, nil
@@ -188,7 +181,7 @@ func (d *judgeData) countKnown(ctx context.Context, features []string) error {
 }
 
 // models gathers what the features asked. Values of different models are not the same feature.
-func (r *judgeRows) models(data []*judgeData) error {
+func (r *JudgeRows) models(data []*judgeData) error {
 	r.asked = backend.Identities{}
 	for _, name := range r.features {
 		list, err := metrics.Select([]string{name})
@@ -227,16 +220,16 @@ func (r *judgeRows) models(data []*judgeData) error {
 
 // scale finds the labels' range: 0 to 1 for true and false, from the lowest to the highest rating otherwise. Labels
 // of several datasets with different ranges are all put between 0 and 1.
-func (r *judgeRows) scale(data []*judgeData) error {
+func (r *JudgeRows) scale(data []*judgeData) error {
 	r.binary = true
 	for i, d := range data {
-		r.binary = r.binary && d.labels.binary()
-		low, high := d.labels.span()
+		r.binary = r.binary && d.labels.Binary()
+		low, high := d.labels.Span()
 		if low == high {
 			return fmt.Errorf("all labels of %s are %v: there is nothing to learn or to test from them", base(d.runs[0].Manifest.Config.Dataset.Path), low)
 		}
 		if i == 0 {
-			r.label = metrics.JudgeLabel{Field: d.labels.field, Min: low, Max: high}
+			r.label = metrics.JudgeLabel{Field: d.labels.Field, Min: low, Max: high}
 		}
 		if low != r.label.Min || high != r.label.Max {
 			r.label.Min, r.label.Max = 0, 1
@@ -245,40 +238,26 @@ func (r *judgeRows) scale(data []*judgeData) error {
 	return nil
 }
 
-// span is the range of the ratings.
-func (l *labels) span() (low, high float64) {
-	if l.binary() {
-		return 0, 1
-	}
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, list := range l.ratings {
-		for _, rating := range list {
-			low, high = min(low, rating.value), max(high, rating.value)
-		}
-	}
-	return low, high
-}
-
 // take takes in the labelled rows of a dataset.
-func (r *judgeRows) take(d *judgeData, questions map[string]string) {
+func (r *JudgeRows) take(d *judgeData, questions map[string]string) {
 	run := d.runs[0]
-	set := judgeSet{Dataset: base(run.Manifest.Config.Dataset.Path), SHA256: run.Manifest.Config.Dataset.SHA256, Field: d.labels.field}
+	set := JudgeSet{Dataset: base(run.Manifest.Config.Dataset.Path), SHA256: run.Manifest.Config.Dataset.SHA256, Field: d.labels.Field}
 	for _, of := range d.runs {
 		set.Runs = append(set.Runs, base(of.Dir))
 	}
-	low, high := d.labels.span()
-	for _, id := range run.samples {
-		list := d.labels.ratings[id]
+	low, high := d.labels.Span()
+	for _, id := range run.Samples {
+		list := d.labels.Ratings[id]
 		if len(list) == 0 {
 			continue
 		}
-		row := judgeRow{id: id, set: len(r.sets), label: mean(list), group: cmp.Or(d.labels.groupOf(run, id), questions[id])}
+		row := judgeRow{id: id, set: len(r.sets), label: labels.Mean(list), group: cmp.Or(d.labels.GroupOf(run, id), questions[id])}
 		if low != r.label.Min || high != r.label.Max {
 			row.label = r.label.Min + (r.label.Max-r.label.Min)*(row.label-low)/(high-low)
 		}
 		found := false
 		for _, name := range r.features {
-			v, ok := d.of(name).of[name][id]
+			v, ok := d.of(name).Of[name][id]
 			if !ok {
 				v = math.NaN()
 			}
@@ -295,7 +274,7 @@ func (r *judgeRows) take(d *judgeData, questions map[string]string) {
 }
 
 // count counts the rows and groups of each set, and takes the mean of its labels.
-func (r *judgeRows) count() {
+func (r *JudgeRows) count() {
 	groups := make([]map[string]bool, len(r.sets))
 	for i := range r.sets {
 		r.sets[i].Rows, r.sets[i].Label, groups[i] = 0, 0, map[string]bool{}
@@ -312,7 +291,7 @@ func (r *judgeRows) count() {
 }
 
 // questionsOf returns the question of each sample, as a name for the rows that share it.
-func questionsOf(ctx context.Context, run *scores, path string) (map[string]string, error) {
+func questionsOf(ctx context.Context, run *runs.Scores, path string) (map[string]string, error) {
 	scored := run.Manifest.Config.Dataset
 	data, err := dataset.Open(ctx, cmp.Or(path, scored.Path), dataset.Options{Map: scored.Map})
 	if err != nil {
@@ -329,7 +308,7 @@ func questionsOf(ctx context.Context, run *scores, path string) (map[string]stri
 }
 
 // table is what a judge is trained on.
-func (r *judgeRows) table() *judge.Table {
+func (r *JudgeRows) table() *judge.Table {
 	t := &judge.Table{Features: r.features}
 	for _, row := range r.rows {
 		t.Rows = append(t.Rows, row.values)
@@ -340,7 +319,7 @@ func (r *judgeRows) table() *judge.Table {
 }
 
 // inUnits puts shares, from 0 to 1, into the labels' units.
-func (r *judgeRows) inUnits(shares []float64) []float64 {
+func (r *JudgeRows) inUnits(shares []float64) []float64 {
 	list := make([]float64, len(shares))
 	for i, p := range shares {
 		list[i] = r.label.Min + (r.label.Max-r.label.Min)*p
@@ -349,7 +328,7 @@ func (r *judgeRows) inUnits(shares []float64) []float64 {
 }
 
 // predict applies a judge to the rows, in their labels' units. Rows that lack what it cannot do without are left out.
-func (r *judgeRows) predict(j *metrics.TrainedJudge) []float64 {
+func (r *JudgeRows) predict(j *metrics.TrainedJudge) []float64 {
 	var shares []float64
 	var kept []judgeRow
 	for _, row := range r.rows {
@@ -369,8 +348,20 @@ func (r *judgeRows) predict(j *metrics.TrainedJudge) []float64 {
 	return r.inUnits(shares)
 }
 
+// predictions lists what was predicted for each row.
+func (r *JudgeRows) predictions(predicted []float64, parts []int) []Prediction {
+	list := make([]Prediction, len(r.rows))
+	for i, row := range r.rows {
+		list[i] = Prediction{r.sets[row.set].Dataset, row.id, row.label, predicted[i], parts[i]}
+	}
+	return list
+}
+
+// base is the name of a file or folder without the way to it.
+func base(path string) string { return filepath.Base(filepath.Clean(path)) }
+
 // fits reports whether the rows' features are what a judge was trained on.
-func (r *judgeRows) fits(j *metrics.TrainedJudge) error {
+func (r *JudgeRows) fits(j *metrics.TrainedJudge) error {
 	for _, d := range j.Models().Differences(r.asked) {
 		if d.In == backend.Weights {
 			return fmt.Errorf("the run asked the %s %s, and %s was trained on scores of %s", d.Role.Title(), d.B.Name, j.Metric, d.A.Name)
@@ -382,149 +373,4 @@ func (r *judgeRows) fits(j *metrics.TrainedJudge) error {
 		}
 	}
 	return nil
-}
-
-// figures measures predictions, and each feature by itself, the one that agrees most first.
-func (r *judgeRows) figures(name string, predicted []float64, seed uint64) (judgeFigures, error) {
-	var f judgeFigures
-	all := r.matched(func(judgeRow) bool { return true }, func(i int) float64 { return predicted[i] })
-	if len(all.ids) < 3 {
-		return f, usagef("%d rows are too few to say anything", len(all.ids))
-	}
-	field := r.label.Field
-	f.Judge = r.measure(candidate{name: name, min: r.label.Min, max: r.label.Max}, all, field, seed)
-	if r.binary {
-		loss := stats.LogLoss(clamped(predicted), all.labels)
-		f.LogLoss = &loss
-	}
-	for k, feature := range r.features {
-		m := r.column(k)
-		if len(m.ids) < 3 {
-			continue
-		}
-		of, err := metrics.Select([]string{feature})
-		if err != nil {
-			return f, err
-		}
-		c := candidate{name: feature, min: of[0].Min, max: of[0].Max, lowerIsBetter: of[0].LowerIsBetter}
-		a := r.measureQuickly(c, m, field, seed)
-		f.Alone = append(f.Alone, a)
-	}
-	slices.SortStableFunc(f.Alone, func(a, b metricAgreement) int {
-		few := func(m metricAgreement) int { return int(number01(2*m.N < len(all.ids))) } // those that most rows lack come last
-		return cmp.Or(cmp.Compare(few(a), few(b)), cmp.Compare(b.strength(), a.strength()))
-	})
-	if len(f.Alone) > 0 {
-		best := slices.Index(r.features, f.Alone[0].Metric)
-		mine := r.matched(func(row judgeRow) bool { return !math.IsNaN(row.values[best]) }, func(i int) float64 { return predicted[i] })
-		f.compare(mine, r.column(best), r.binary, seed)
-	}
-	return f, nil
-}
-
-func clamped(predicted []float64) []float64 {
-	list := slices.Clone(predicted)
-	for i, p := range list {
-		list[i] = min(max(p, 1e-9), 1-1e-9)
-	}
-	return list
-}
-
-// matched pairs the labels of those rows that are wanted with a score for each.
-func (r *judgeRows) matched(wanted func(judgeRow) bool, score func(i int) float64) matched {
-	var m matched
-	grouped := r.grouped()
-	for i, row := range r.rows {
-		if !wanted(row) {
-			continue
-		}
-		m.ids, m.scores, m.labels = append(m.ids, row.id), append(m.scores, score(i)), append(m.labels, row.label)
-		if grouped {
-			m.groups = append(m.groups, row.group)
-		}
-	}
-	return m
-}
-
-// column is the scores of one feature, on the rows that have it.
-func (r *judgeRows) column(k int) matched {
-	return r.matched(func(row judgeRow) bool { return !math.IsNaN(row.values[k]) }, func(i int) float64 { return r.rows[i].values[k] })
-}
-
-// grouped reports whether any two rows are of one group.
-func (r *judgeRows) grouped() bool {
-	seen := map[string]bool{}
-	for _, row := range r.rows {
-		if row.group != "" && seen[row.group] {
-			return true
-		}
-		seen[row.group] = true
-	}
-	return false
-}
-
-func (r *judgeRows) measure(c candidate, m matched, field string, seed uint64) metricAgreement {
-	a := metricAgreement{Metric: c.name, Field: field, N: len(m.ids)}
-	a.correlate(m, seed)
-	if r.binary {
-		a.classify(m, c, nil, seed)
-	}
-	return a
-}
-
-// measureQuickly leaves out what a feature by itself is not asked for.
-func (r *judgeRows) measureQuickly(c candidate, m matched, field string, seed uint64) metricAgreement {
-	a := metricAgreement{Metric: c.name, Field: field, N: len(m.ids), LowerIsBetter: c.lowerIsBetter}
-	o := stats.Options{Seed: seed, Groups: m.groups}
-	if r.binary {
-		kept, truth := m.truths()
-		e, err := stats.AUC(kept.scores, truth, stats.Options{Seed: seed, Groups: kept.groups})
-		a.AUC = a.keep("auc", e, err)
-		return a
-	}
-	e, err := stats.Spearman(m.scores, m.labels, o)
-	a.Spearman = a.keep("spearman", e, err)
-	return a
-}
-
-// strength is how far a metric agrees, in either direction.
-func (a *metricAgreement) strength() float64 {
-	switch {
-	case a.AUC != nil:
-		return math.Abs(2*a.AUC.Value - 1)
-	case a.Spearman != nil:
-		return math.Abs(a.Spearman.Value)
-	}
-	return 0
-}
-
-// compare sets the judge against the feature that agrees most by itself, both on the rows that have that feature, which
-// is turned so that high scores go with high labels.
-func (f *judgeFigures) compare(mine, other matched, binary bool, seed uint64) {
-	if a := f.Alone[0]; a.AUC != nil && a.AUC.Value < 0.5 || a.AUC == nil && a.Spearman != nil && a.Spearman.Value < 0 {
-		for i := range other.scores {
-			other.scores[i] *= -1
-		}
-	}
-	d := agreeDifference{First: f.Alone[0].Metric, Second: f.Judge.Metric, Measure: "spearman", N: len(mine.ids)}
-	var diff stats.Difference
-	var err error
-	if binary {
-		d.Measure = "auc"
-		kept, truth := mine.truths()
-		first, _ := other.truths()
-		d.N = len(kept.ids)
-		diff, err = stats.AUCDifference(first.scores, kept.scores, truth, stats.Options{Seed: seed, Groups: kept.groups})
-	} else {
-		diff, err = stats.SpearmanDifference(other.scores, mine.scores, mine.labels, stats.Options{Seed: seed, Groups: mine.groups})
-	}
-	if err != nil {
-		f.Judge.warn(fmt.Sprintf("no difference to %s: %v", d.First, err))
-		return
-	}
-	d.Difference, d.P, d.PHolm = diff.Value, diff.P, diff.P
-	if i := diff.Interval; i != nil {
-		d.Lo, d.Hi = &i.Lo, &i.Hi
-	}
-	f.Better = append(f.Better, d)
 }

@@ -1,75 +1,18 @@
-package main
+package study
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/study/labels"
 	"github.com/assay-eval/assay/metrics"
 )
-
-func TestParseRatings(t *testing.T) {
-	check := func(raw string, first int, want ...rating) {
-		t.Helper()
-		got, err := parseRatings(json.RawMessage(raw), first)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v %v, want %v", raw, got, err, want)
-		}
-	}
-	fails := func(raw string) {
-		t.Helper()
-		if got, err := parseRatings(json.RawMessage(raw), 0); err == nil {
-			t.Errorf("%s: %v, want an error", raw, got)
-		}
-	}
-	check(`3`, 0, rating{0, 3})
-	check(`-0.5`, 0, rating{0, -0.5})
-	check(`true`, 0, rating{0, 1})
-	check(`"false"`, 0, rating{0, 0})
-	check(`" Yes "`, 2, rating{2, 1})
-	check(`"[[No]]"`, 0, rating{0, 0}) // as ARES writes it
-	check(`"4"`, 0, rating{0, 4})
-	check(`["4", 3, null, "NA", true]`, 0, rating{0, 4}, rating{1, 3}, rating{4, 1})
-	check(`"[1, 2]"`, 1, rating{1, 1}, rating{2, 2}) // a list in a cell of a table
-	check(`null`, 0)
-	check(`""`, 0)
-	check(``, 0)
-	check(`[]`, 0)
-	fails(`"good"`)
-	fails(`{"a": 1}`)
-	fails(`[[1]]`)
-	fails(`[1, "good"]`)
-	fails(`"[1, "`)
-	fails(`"Inf"`)
-	fails(`1e999`)
-}
-
-func FuzzParseRatings(f *testing.F) {
-	for _, s := range []string{`3`, `"[[Yes]]"`, `["4", null]`, `"[1, 2]"`, `{}`, `"[`, `tru`, `1e400`, `"nan"`} {
-		f.Add([]byte(s), 1)
-	}
-	f.Fuzz(func(t *testing.T, raw []byte, first int) {
-		first = max(first, 0) % 1000
-		list, err := parseRatings(raw, first)
-		if err != nil && list != nil {
-			t.Fatalf("%q: both %v and %v", raw, list, err)
-		}
-		last := first - 1
-		for _, r := range list {
-			if math.IsNaN(r.value) || math.IsInf(r.value, 0) || r.rater <= last {
-				t.Fatalf("%q: %v", raw, list)
-			}
-			last = r.rater
-		}
-	})
-}
 
 // The development data and what is known of it: mtRAG's paper and our own counts, by other programs, give these
 // correlations of scores by others with the raters' means.
@@ -85,13 +28,16 @@ func TestAgreeWithKnownData(t *testing.T) {
 	out := runOfPeers(t, path, "rl_f")
 	check := func(field string, ragas, bert float64) {
 		t.Helper()
-		var b, notes bytes.Buffer
-		err := agreeCommand(context.Background(), &std{out: &b, err: &notes}, []string{out, "--human", field, "--peer", "Bert-KPrec", "--format", "json"})
+		run, err := runs.LoadScores(t.Context(), out)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var a agreement
-		if err := json.Unmarshal(b.Bytes(), &a); err != nil {
+		l, err := (&labels.Source{Human: field}).Load(t.Context(), run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Agree(t.Context(), run, l, AgreeOptions{Peers: []string{"Bert-KPrec"}})
+		if err != nil {
 			t.Fatal(err)
 		}
 		near := func(got, want float64) bool { return math.Abs(got-want) < 0.0006 }
@@ -131,7 +77,11 @@ func runOfPeers(t *testing.T, path, peer string) string {
 			t.Fatal(err)
 		}
 		r := metrics.Result{Sample: sample.ID, Metric: "peers/" + peer, Error: "no contexts", Kind: metrics.NotApplicable}
-		if v, ok := peersOf(sample)[peer]; ok && sample.Fields().Has(metrics.Contexts) {
+		var peers map[string]float64
+		if err := json.Unmarshal(sample.Extra["peers"], &peers); err != nil {
+			t.Fatal(err)
+		}
+		if v, ok := peers[peer]; ok && sample.Fields().Has(metrics.Contexts) {
 			r = metrics.Result{Sample: sample.ID, Metric: r.Metric, Score: &metrics.Score{Value: v}}
 		}
 		if err := w.Write(r); err != nil {
