@@ -77,7 +77,7 @@ func doctorCommand(ctx context.Context, s *std, args []string) error {
 	d.folder()
 	library := d.library()
 	judges := d.models()
-	d.cache(s)
+	d.cache(ctx, s)
 	servers := d.ollama(ctx, *address)
 	d.ready = library && judges || servers
 	if *format == "json" {
@@ -270,7 +270,7 @@ func slow(quantisation string) bool {
 }
 
 // cache checks the answer cache.
-func (d *doctor) cache(s *std) {
+func (d *doctor) cache(ctx context.Context, s *std) {
 	path := filepath.Join(d.home, "cache", "answers.db")
 	if _, err := os.Stat(path); err != nil {
 		d.say("cache", good, "", "none yet")
@@ -280,7 +280,7 @@ func (d *doctor) cache(s *std) {
 		if err := store.Check(); err != nil {
 			return err
 		}
-		st, err := store.Stats()
+		st, err := store.Stats(ctx)
 		if err == nil {
 			d.say("cache", good, "", "%d answers, %s, %s", st.Entries, size(st.Bytes), path)
 		}

@@ -84,16 +84,22 @@ func metricsCommand(ctx context.Context, s *std, args []string) error {
 		for _, m := range list {
 			rows = append(rows, row(m))
 		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		return s.json(map[string]any{"metrics": rows})
 	case *format == "md":
-		return writeMetricsPage(s.out, list, *costs)
+		return writeMetricsPage(ctx, s.out, list, *costs)
 	case single:
-		return s.explain(list[0], texts)
+		return s.explain(ctx, list[0], texts)
 	case f.NArg() == 0 && own == nil:
 		s.overview(list)
-		return nil
+		return ctx.Err()
 	}
 	for i, m := range list {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if i > 0 {
 			fmt.Fprintln(s.out)
 		}
@@ -197,7 +203,7 @@ func abilities(m metrics.Metric) string {
 	return cmp.Or(strings.Join(list, ", "), "none")
 }
 
-func (s *std) explain(m metrics.Metric, texts metrics.Prompts) error {
+func (s *std) explain(ctx context.Context, m metrics.Metric, texts metrics.Prompts) error {
 	s.describe(m)
 	for _, name := range m.Prompts {
 		p, ok := texts.Lookup(name)
@@ -209,12 +215,12 @@ func (s *std) explain(m metrics.Metric, texts metrics.Prompts) error {
 			fmt.Fprint(s.out, strings.TrimRight("  "+line, " "))
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // writeMetricsPage writes docs/metrics.md. costs names a JSON report with what a run of the metrics cost, ""
 // for none.
-func writeMetricsPage(w io.Writer, list []metrics.Metric, costs string) error {
+func writeMetricsPage(ctx context.Context, w io.Writer, list []metrics.Metric, costs string) error {
 	p := &page{w: w}
 	p.print("# Metrics\n\n" +
 		"Made by `assay metrics --format md`. A metric's name is `dimension/method`; the dimension by itself means the method with a\n" +
@@ -224,6 +230,9 @@ func writeMetricsPage(w io.Writer, list []metrics.Metric, costs string) error {
 		p.print("| `%s` | %s: `%s` |\n", preset.Name, preset.Doc, strings.Join(preset.Metrics, "` `"))
 	}
 	for i, m := range list {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if d := dimensionOf(m); i == 0 || d != dimensionOf(list[i-1]) {
 			p.print("\n## %s\n\n| method | measures | value | range | needs | calls | source |\n| --- | --- | --- | --- | --- | --- | --- |\n", d)
 		}

@@ -28,7 +28,7 @@ func showCommand(ctx context.Context, s *std, args []string) error {
 		return err
 	}
 	if f.NArg() == 1 {
-		return s.showAnswer(f.Arg(0))
+		return s.showAnswer(ctx, f.Arg(0))
 	}
 	run, err := runs.Open(f.Arg(0))
 	if err != nil {
@@ -97,12 +97,12 @@ func finding(f metrics.Finding) string {
 }
 
 // showAnswer prints an answer from the cache with its question.
-func (s *std) showAnswer(key string) error {
+func (s *std) showAnswer(ctx context.Context, key string) error {
 	if _, err := os.Stat(key); err == nil {
 		return usageError{withHint(errors.New("which sample?"), "assay show %s SAMPLE", key)}
 	}
 	return withStore(s, func(store *cache.Store) error {
-		e, err := store.Entry(key)
+		e, err := store.Entry(ctx, key)
 		if err != nil {
 			return err
 		}

@@ -223,3 +223,14 @@ func (s *std) output(path string, write func(io.Writer) error) error {
 	}
 	return os.Rename(part, path)
 }
+
+// until reads from r until ctx ends, also where nothing comes: standard input may be a terminal.
+func until(ctx context.Context, r io.Reader) io.Reader {
+	in, out := io.Pipe()
+	go func() {
+		_, err := io.Copy(out, r)
+		out.CloseWithError(err) // nil is the end
+	}()
+	context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })
+	return in
+}

@@ -99,7 +99,7 @@ func run(t *testing.T) *Report {
 		list = append(list, scored(id, questions, float64(i%7)/8, metrics.Finding{Kind: "question", Text: "How much does it hold?", Value: ptr(0.6251)}))
 		list = append(list, scored(id, noise, 0))
 	}
-	r, err := Summarize(m, each(list))
+	r, err := Summarize(t.Context(), m, each(list))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestGolden(t *testing.T) {
 	}
 	golden(t, "one.color", render(t, Options{Format: "table", Color: true, Verdicts: verdicts}, r))
 
-	empty, err := Summarize(&runs.Manifest{Tool: "assay v0.1.0", Started: at("2026-11-21T10:00:00Z"),
+	empty, err := Summarize(t.Context(), &runs.Manifest{Tool: "assay v0.1.0", Started: at("2026-11-21T10:00:00Z"),
 		Config: runs.Config{Dataset: runs.Dataset{Path: "b.csv", SHA256: "00", Rows: 3}, Metrics: []runs.Metric{{Name: "faithfulness/claims", Max: 1}}}}, each(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestBadResults(t *testing.T) {
 	m := runstest.Manifest("a/x", "b/y")
 	check := func(want string, list ...metrics.Result) {
 		t.Helper()
-		if _, err := Summarize(&m, each(list)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Summarize(t.Context(), &m, each(list)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q", list, err, want)
 		}
 	}
@@ -223,7 +223,7 @@ func TestBadResults(t *testing.T) {
 	check("the score 1.5 is not in the metric's range, 0 to 1", scored("s", "a/x", 1.5))
 	check(`sample "s": two results for a/x`, scored("s", "a/x", 1), scored("s", "b/y", 1), scored("s", "a/x", 1))
 	torn := errors.New("torn")
-	_, err := Summarize(&m, func(yield func(metrics.Result, error) bool) { yield(metrics.Result{}, torn) })
+	_, err := Summarize(t.Context(), &m, func(yield func(metrics.Result, error) bool) { yield(metrics.Result{}, torn) })
 	if !errors.Is(err, torn) {
 		t.Errorf("a file that cannot be read: %v", err)
 	}
@@ -233,7 +233,7 @@ func TestNotes(t *testing.T) {
 	m := runstest.Manifest("a/x", "b/y")
 	check := func(list []metrics.Result, want ...string) {
 		t.Helper()
-		r, err := Summarize(&m, each(list))
+		r, err := Summarize(t.Context(), &m, each(list))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -397,7 +397,7 @@ func TestManySamples(t *testing.T) {
 			}
 		}
 	}
-	r, err := Summarize(&m, results)
+	r, err := Summarize(t.Context(), &m, results)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func Load(ctx context.Context, dir string, calibrations ...*runs.Calibration) (*
 	if err != nil {
 		return nil, err
 	}
-	r, err := Summarize(&run.Manifest, run.Results(ctx), calibrations...)
+	r, err := Summarize(ctx, &run.Manifest, run.Results(ctx), calibrations...)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func Load(ctx context.Context, dir string, calibrations ...*runs.Calibration) (*
 // Summarize reads results, which come with those of a sample together, in space that does not grow with their
 // number. A result that contradicts the manifest or itself is an error: a report on damaged results
 // would be wrong without looking it.
-func Summarize(m *runs.Manifest, results iter.Seq2[metrics.Result, error], calibrations ...*runs.Calibration) (*Report, error) {
+func Summarize(ctx context.Context, m *runs.Manifest, results iter.Seq2[metrics.Result, error], calibrations ...*runs.Calibration) (*Report, error) {
 	s := newSummarizer(m)
 	if err := s.given(); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func Summarize(m *runs.Manifest, results iter.Seq2[metrics.Result, error], calib
 			return nil, err
 		}
 	}
-	return s.report(), nil
+	return s.report(ctx), ctx.Err()
 }
 
 type summarizer struct {
@@ -205,16 +205,19 @@ func (s *summarizer) close() {
 	}
 }
 
-func (s *summarizer) report() *Report {
+func (s *summarizer) report(ctx context.Context) *Report {
 	s.close()
+	o := stats.Options{Seed: s.manifest.Config.Seed, Err: ctx.Err}
 	for i := range s.metrics {
 		m := &s.metrics[i]
 		if m.Calibration != nil {
 			m.Min, m.Max, m.LowerIsBetter = 0, 1, false
 		}
-		m.Stats = s.means[i].Summary(stats.Options{Seed: s.manifest.Config.Seed, Min: m.Min, Max: m.Max})
+		o.Min, o.Max = m.Min, m.Max
+		m.Stats = s.means[i].Summary(o)
 		if m.Calibrated != nil {
-			m.Calibrated.Stats = s.mapped[i].Summary(stats.Options{Seed: s.manifest.Config.Seed, Max: 1})
+			o.Min, o.Max = 0, 1
+			m.Calibrated.Stats = s.mapped[i].Summary(o)
 		}
 	}
 	return &Report{

@@ -63,38 +63,10 @@ func (t *JudgeTraining) Warnings() []string {
 	return list
 }
 
-// A JudgeSet is the part of the rows that is from one dataset.
-type JudgeSet struct {
-	Dataset string   `json:"dataset"` // the base name of its file
-	SHA256  string   `json:"sha256"`
-	Field   string   `json:"field"` // of the labels
-	Runs    []string `json:"runs"`
-	Rows    int      `json:"rows"`
-	Groups  int      `json:"groups"`   // of rows that are kept together
-	LeftOut int      `json:"left_out"` // labelled rows on which a feature failed or was not run, or none applies
-	Label   float64  `json:"label"`    // the mean
-}
-
-// JudgeFigures are what is measured of a trained judge.
-type JudgeFigures struct {
-	On      string            `json:"on"` // "rows not fitted to" or "other data"
-	Judge   MetricAgreement   `json:"judge"`
-	LogLoss *float64          `json:"log_loss,omitempty"` // of labels that are true and false
-	Alone   []MetricAgreement `json:"alone"`              // each feature by itself, on the rows that have it
-	Better  []AgreeDifference `json:"differences"`        // the judge less the feature that agrees most by itself
-}
-
 // A JudgeTest is what a trained judge does on rows that it may not have seen.
 type JudgeTest struct {
 	Sets []JudgeSet `json:"sets"`
 	JudgeFigures
-}
-
-// A Prediction is what was predicted for a row, in its label's units.
-type Prediction struct {
-	Dataset, Sample  string
-	Label, Predicted float64
-	Part             int // the part that the row was in; it was predicted from the others
 }
 
 // TrainOptions say what judge is trained, and how.

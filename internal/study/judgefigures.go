@@ -11,6 +11,15 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
+// JudgeFigures are what is measured of a trained judge.
+type JudgeFigures struct {
+	On      string            `json:"on"` // "rows not fitted to" or "other data"
+	Judge   MetricAgreement   `json:"judge"`
+	LogLoss *float64          `json:"log_loss,omitempty"` // of labels that are true and false
+	Alone   []MetricAgreement `json:"alone"`              // each feature by itself, on the rows that have it
+	Better  []AgreeDifference `json:"differences"`        // the judge less the feature that agrees most by itself
+}
+
 // figures measures predictions, and each feature by itself, the one that agrees most first.
 func (r *JudgeRows) figures(name string, predicted []float64, o stats.Options) (JudgeFigures, error) {
 	var f JudgeFigures

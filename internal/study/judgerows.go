@@ -29,6 +29,25 @@ type JudgeRows struct {
 	prompts []metrics.PromptIdentity
 }
 
+// A JudgeSet is the part of the rows that is from one dataset.
+type JudgeSet struct {
+	Dataset string   `json:"dataset"` // the base name of its file
+	SHA256  string   `json:"sha256"`
+	Field   string   `json:"field"` // of the labels
+	Runs    []string `json:"runs"`
+	Rows    int      `json:"rows"`
+	Groups  int      `json:"groups"`   // of rows that are kept together
+	LeftOut int      `json:"left_out"` // labelled rows on which a feature failed or was not run, or none applies
+	Label   float64  `json:"label"`    // the mean
+}
+
+// A Prediction is what was predicted for a row, in its label's units.
+type Prediction struct {
+	Dataset, Sample  string
+	Label, Predicted float64
+	Part             int // the part that the row was in; it was predicted from the others
+}
+
 // A judgeRow is a labelled sample.
 type judgeRow struct {
 	id     string // unique in its set
