@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/assay-eval/assay/backend"
@@ -18,6 +19,9 @@ func configChanges(base, other *runs.Run) []string {
 	}
 	if a.Dataset.SHA256 != b.Dataset.SHA256 {
 		add("another dataset than %s: %s, not %s; samples are matched by their ids", base.Dir, b.Dataset.Path, a.Dataset.Path)
+	}
+	if !maps.Equal(a.Dataset.Map, b.Dataset.Map) {
+		add("other columns of the dataset are read (--map)")
 	}
 	for _, d := range a.Models().Differences(b.Models()) {
 		switch d.In {
