@@ -31,6 +31,7 @@ func TestImports(t *testing.T) {
 		"internal/runs/runstest": {"backend", "metrics", "internal/runs"},
 		"internal/study":         {"backend", "metrics", "internal/dataset", "internal/judge", "internal/runs", "internal/stats", "internal/study/labels"},
 		"internal/study/labels":  {"metrics", "internal/dataset", "internal/runs"},
+		"internal/desk":          {"metrics", "internal/report", "internal/study/labels"},
 		"internal/report":        {"backend", "metrics", "internal/stats", "internal/runs", "internal/study"},
 		"cmd/assay":              nil, // anything but internal/stats
 	}

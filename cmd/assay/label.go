@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/internal/dataset"
+	"github.com/assay-eval/assay/internal/desk"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/study/labels"
 	"github.com/assay-eval/assay/metrics"
@@ -81,11 +82,11 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	if err != nil {
 		return err
 	}
-	desk := &labelDesk{book: book, samples: samples, scale: o.scale, question: o.question}
+	d := &desk.Desk{Book: book, Samples: samples, Scale: o.scale, Question: o.question, In: s.in, Out: s.out, Terminal: s.outTerm}
 	if o.pick != "spread" {
-		desk.pick = o.pick
+		d.Pick = o.pick
 	}
-	err = desk.work(ctx, s)
+	err = d.Work(ctx)
 	s.note("%d labels of %s are in %s", book.Labelled(run.Samples), filepath.Base(filepath.Clean(run.Dir)), o.file)
 	return err
 }

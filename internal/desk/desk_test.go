@@ -1,4 +1,4 @@
-package main
+package desk
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 func TestKeysOfATerminal(t *testing.T) {
 	check := func(typed, want string) {
 		t.Helper()
-		k := &labelKeys{terminal: true, pressed: make(chan rune)}
+		k := &keyboard{terminal: true, pressed: make(chan rune)}
 		go func() {
 			defer close(k.pressed)
 			k.failed = k.read(bufio.NewReader(strings.NewReader(typed)))
