@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
@@ -54,11 +55,11 @@ func agreeCommand(ctx context.Context, s *std, args []string) error {
 	f.BoolVar(&o.pairwise, "pairwise", false, "the labels say which of two answers is better: 1 or 2")
 	f.StringVar(&o.protocol, "protocol", "", "wikieval: which of two rows a metric prefers, of assay testset --recipe wikieval")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
-	f.StringVar(&o.format, "format", "table", "table or json")
+	f.StringVar(&o.format, "format", "table", strings.Join(report.StudyFormats(), ", "))
 	if err := parse(f, args, 1, 1); err != nil {
 		return err
 	}
-	if err := checkFormat(o.format, "table", "json"); err != nil {
+	if err := checkFormat(o.format, report.StudyFormats()...); err != nil {
 		return err
 	}
 	run, err := runs.LoadScores(ctx, f.Arg(0))

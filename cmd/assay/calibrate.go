@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
@@ -46,11 +47,11 @@ func calibrateCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVarP(&o.metric, "metric", "m", "", "the metric to calibrate, where the run has several")
 	f.StringVarP(&o.output, "output", "o", "", "write the map to `FILE`")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of how the rows are dealt")
-	f.StringVar(&o.format, "format", "table", "table or json")
+	f.StringVar(&o.format, "format", "table", strings.Join(report.StudyFormats(), ", "))
 	if err := parse(f, args, 1, 1); err != nil {
 		return err
 	}
-	if err := checkFormat(o.format, "table", "json"); err != nil {
+	if err := checkFormat(o.format, report.StudyFormats()...); err != nil {
 		return err
 	}
 	run, err := runs.LoadScores(ctx, f.Arg(0))
@@ -82,7 +83,7 @@ func calibrateCommand(ctx context.Context, s *std, args []string) error {
 	if err := report.WriteStudy(s.out, c, o.format); err != nil {
 		return err
 	}
-	if o.output != "" && o.format != "json" {
+	if o.output != "" && o.format == "table" {
 		s.note("the map is in %s; next: assay run, or assay report RUN, with --calibration %s", o.output, o.output)
 	}
 	return nil

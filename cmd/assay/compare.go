@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
@@ -42,11 +43,11 @@ func compareCommand(ctx context.Context, s *std, args []string) error {
 	f.Float64Var(&o.power, "power", 0.8, "the chance of seeing it")
 	f.IntVar(&o.changed, "changed", 5, "list so many samples that changed most")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
-	f.StringVar(&o.format, "format", "table", "table, json or md")
+	f.StringVar(&o.format, "format", "table", strings.Join(report.StudyFormats(), ", "))
 	if err := parse(f, args, 2, -1); err != nil {
 		return err
 	}
-	if err := checkFormat(o.format, "table", "json", "md"); err != nil {
+	if err := checkFormat(o.format, report.StudyFormats()...); err != nil {
 		return err
 	}
 	if o.power <= 0 || o.power >= 1 || o.detect < 0 || o.changed < 0 {

@@ -76,11 +76,11 @@ func judgeTrain(ctx context.Context, s *std, args []string) error {
 	f.StringVarP(&o.output, "output", "o", "", "write the judge to `FILE`")
 	f.StringVar(&o.predictions, "predictions", "", "write to a CSV `FILE` what was predicted for each row without it")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of how the rows are dealt")
-	f.StringVar(&o.format, "format", "table", "table or json")
+	f.StringVar(&o.format, "format", "table", strings.Join(report.StudyFormats(), ", "))
 	if err := parse(f, args, 1, -1); err != nil {
 		return err
 	}
-	if err := errors.Join(checkFormat(o.format, "table", "json"), o.check()); err != nil {
+	if err := errors.Join(checkFormat(o.format, report.StudyFormats()...), o.check()); err != nil {
 		return err
 	}
 	rows, err := o.labels.rows(ctx, s, f.Args(), o.features)
@@ -104,7 +104,7 @@ func judgeTrain(ctx context.Context, s *std, args []string) error {
 	if err := report.WriteStudy(s.out, file, o.format); err != nil {
 		return err
 	}
-	if o.output != "" && o.format != "json" {
+	if o.output != "" && o.format == "table" {
 		s.note("the judge is in %s; next: assay run --data FILE --judge-file %s", o.output, o.output)
 	}
 	return nil
@@ -145,11 +145,11 @@ func judgeTest(ctx context.Context, s *std, args []string) error {
 	o.labels.add(f)
 	f.StringVar(&o.predictions, "predictions", "", "write to a CSV `FILE` what is predicted for each row")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
-	f.StringVar(&o.format, "format", "table", "table or json")
+	f.StringVar(&o.format, "format", "table", strings.Join(report.StudyFormats(), ", "))
 	if err := parse(f, args, 2, -1); err != nil {
 		return err
 	}
-	if err := checkFormat(o.format, "table", "json"); err != nil {
+	if err := checkFormat(o.format, report.StudyFormats()...); err != nil {
 		return err
 	}
 	file, _, err := study.ReadJudge(f.Arg(0))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
@@ -45,11 +46,11 @@ func ppiCommand(ctx context.Context, s *std, args []string) error {
 	f.Float64Var(&o.width, "width", 0, "say how many labels make the interval so `WIDE` (default half as wide as it is)")
 	f.BoolVar(&o.rank, "rank", false, "rank several runs by their estimates")
 	f.Float64Var(&o.level, "level", 0.95, "confidence of the interval")
-	f.StringVar(&o.format, "format", "table", "table or json")
+	f.StringVar(&o.format, "format", "table", strings.Join(report.StudyFormats(), ", "))
 	if err := parse(f, args, 1, -1); err != nil {
 		return err
 	}
-	if err := checkFormat(o.format, "table", "json"); err != nil {
+	if err := checkFormat(o.format, report.StudyFormats()...); err != nil {
 		return err
 	}
 	switch {

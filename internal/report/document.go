@@ -56,16 +56,7 @@ func (v estimate) String() string {
 	return fmt.Sprintf("%s (%s to %s)", number(v.Value), number(*v.Lo), number(*v.Hi))
 }
 
-// writeStudyTable writes for people at a terminal.
-func writeStudyTable(w io.Writer, d *document) error {
-	return writeSections(w, d, func(t table.Writer) { t.Render() })
-}
-
-// writeStudyMarkdown writes tables for pages and pull requests.
-func writeStudyMarkdown(w io.Writer, d *document) error {
-	return writeSections(w, d, func(t table.Writer) { t.RenderMarkdown() })
-}
-
+// writeSections writes a document as text, its tables as a format has them.
 func writeSections(w io.Writer, d *document, render func(table.Writer)) error {
 	p := &printer{w: w}
 	for _, s := range d.sections {

@@ -1,13 +1,12 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 )
 
-// A format is a way to write results. A new one is a file with its writers, and a line in the list below.
+// A format is a way to write results. A new one is a file with its two writers, and a line in the list below.
 type format struct {
 	name  string
 	runs  func(w io.Writer, reports []*Report, o Options) error // the summary of runs
@@ -17,11 +16,11 @@ type format struct {
 // formats are a table for people, json and csv for programs, md for pages, junit for CI systems, html for browsers.
 var formats = []format{
 	{"table", writeTable, writeStudyTable},
-	{"json", writeJSON, func(w io.Writer, d *document) error { return encode(w, d.value) }},
-	{"csv", writeCSV, nil},
+	{"json", writeJSON, writeStudyJSON},
+	{"csv", writeCSV, writeStudyCSV},
 	{"md", writeMarkdown, writeStudyMarkdown},
 	{"junit", writeJUnit, nil},
-	{"html", writeHTML, nil},
+	{"html", writeHTML, writeStudyHTML},
 }
 
 // Formats lists the formats of a summary of runs.
@@ -29,6 +28,17 @@ func Formats() []string {
 	var names []string
 	for _, f := range formats {
 		names = append(names, f.name)
+	}
+	return names
+}
+
+// StudyFormats lists the formats of what a study found.
+func StudyFormats() []string {
+	var names []string
+	for _, f := range formats {
+		if f.study != nil {
+			names = append(names, f.name)
+		}
 	}
 	return names
 }
@@ -71,12 +81,4 @@ func WriteStudy(w io.Writer, result any, name string) error {
 		return err
 	}
 	return f.study(w, d)
-}
-
-// encode writes JSON as programs read it.
-func encode(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

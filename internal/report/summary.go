@@ -229,6 +229,33 @@ func (s *summarizer) report(ctx context.Context) *Report {
 	}
 }
 
+// calibrate has the metric's scores summarised as probabilities in place of the scores. It returns an error if the run
+// has no such metric.
+func (s *summarizer) calibrate(c *runs.Calibration) error {
+	if err := c.CheckMetrics(s.manifest.Names()); err != nil {
+		return err
+	}
+	i := s.index[c.Metric]
+	s.metrics[i].Calibration, s.metrics[i].Calibrated = c, nil
+	return nil
+}
+
+// given has the probabilities summarised, beside the scores, that the run's own calibrations make of them.
+func (s *summarizer) given() error {
+	for k := range s.manifest.Calibrations {
+		c := &s.manifest.Calibrations[k].Calibration
+		err := c.CheckMetrics(s.manifest.Names())
+		if err == nil {
+			err = c.Map.Check()
+		}
+		if err != nil {
+			return fmt.Errorf("the calibration in the manifest: %v", err)
+		}
+		s.metrics[s.index[c.Metric]].Calibrated = &Calibrated{By: c}
+	}
+	return nil
+}
+
 // A ranking keeps the worst cases. It holds up to twice as many as it keeps, so that the work for
 // each one added is small.
 type ranking struct{ cases []Case }
@@ -306,18 +333,4 @@ func (s *Summary) kinds() string {
 		text += fmt.Sprintf("%s %d", kind, s.Kinds[kind])
 	}
 	return text
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func were(n int) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
 }

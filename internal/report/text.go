@@ -79,3 +79,26 @@ func alignNumbers(t table.Writer, columns int) {
 	}
 	t.SetColumnConfigs(list)
 }
+
+// when is s if a condition holds.
+func when(condition bool, s string) string {
+	if condition {
+		return s
+	}
+	return ""
+}
+
+// plural counts things.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}

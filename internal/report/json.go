@@ -1,53 +1,12 @@
 package report
 
 import (
-	"encoding/csv"
+	"encoding/json"
 	"io"
-	"slices"
-	"strconv"
 
 	"github.com/assay-eval/assay/internal/runs"
-	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 )
-
-// Options say how a report is written.
-type Options struct {
-	Format   string    // one of [Formats]
-	Color    bool      // the table is for a terminal that shows colours
-	Verdicts []Verdict // from [Report.Judge], of all the runs
-}
-
-// mean and interval are empty where there is none.
-func (s *Summary) mean() string     { return meanOf(s.Stats) }
-func (s *Summary) interval() string { return intervalOf(s.Stats) }
-
-// calibrated is the same of the probabilities beside the scores.
-func (s *Summary) calibrated() (mean, interval string) {
-	if s.Calibrated == nil {
-		return "", ""
-	}
-	return meanOf(s.Calibrated.Stats), intervalOf(s.Calibrated.Stats)
-}
-
-func meanOf(s stats.Summary) string {
-	if s.N == 0 {
-		return ""
-	}
-	return number(s.Mean)
-}
-
-func intervalOf(s stats.Summary) string {
-	if s.Interval == nil {
-		return ""
-	}
-	return number(s.Interval.Lo) + " to " + number(s.Interval.Hi)
-}
-
-// calibrated reports whether some metric has probabilities beside its scores.
-func (r *Report) calibrated() bool {
-	return slices.ContainsFunc(r.Metrics, func(s Summary) bool { return s.Calibrated != nil })
-}
 
 // A JSON is the report that programs read. Its names stay as they are.
 type JSON struct {
@@ -137,41 +96,13 @@ func (s *Summary) json(run string, config *runs.Config) JSONMetric {
 	return m
 }
 
-func writeCSV(w io.Writer, reports []*Report, _ Options) error {
-	c := csv.NewWriter(w)
-	header := []string{"run", "name", "n", "failed", "not_applicable", "mean", "lo", "hi", "level", "method"}
-	calibrated := slices.ContainsFunc(reports, (*Report).calibrated)
-	if calibrated {
-		header = append(header, "calibrated", "calibrated_lo", "calibrated_hi")
-	}
-	c.Write(header) // errors stick: see Error below
-	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	numbers := func(s stats.Summary) (mean, lo, hi string) {
-		if s.N > 0 {
-			mean = exact(s.Mean)
-		}
-		if i := s.Interval; i != nil {
-			lo, hi = exact(i.Lo), exact(i.Hi)
-		}
-		return mean, lo, hi
-	}
-	for _, r := range reports {
-		for _, s := range r.Metrics {
-			mean, lo, hi := numbers(s.Stats)
-			row := []string{r.Dir, s.Name, strconv.Itoa(s.N), strconv.Itoa(s.Failed), strconv.Itoa(s.NotApplicable), mean, lo, hi, "", ""}
-			if i := s.Stats.Interval; i != nil {
-				row[8], row[9] = exact(i.Level), string(i.Method)
-			}
-			if calibrated {
-				mean, lo, hi = "", "", ""
-				if s.Calibrated != nil {
-					mean, lo, hi = numbers(s.Calibrated.Stats)
-				}
-				row = append(row, mean, lo, hi)
-			}
-			c.Write(row)
-		}
-	}
-	c.Flush()
-	return c.Error()
+// writeStudyJSON writes the result as it is.
+func writeStudyJSON(w io.Writer, d *document) error { return encode(w, d.value) }
+
+// encode writes JSON as programs read it.
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
