@@ -77,7 +77,8 @@ func cacheStats(ctx context.Context, s *std, f *pflag.FlagSet, args []string) er
 		}
 		fmt.Fprintf(s.out, "%s\n%d answers in %s", st.Path, st.Entries, size(st.Bytes))
 		if asked := st.TotalHits + st.TotalMisses; asked > 0 {
-			fmt.Fprintf(s.out, "; %.1f%% of %d questions were answered from it", 100*float64(st.TotalHits)/float64(asked), asked)
+			fmt.Fprintf(s.out, "; %.1f%% of %d questions were answered from it",
+				100*float64(st.TotalHits)/float64(asked), asked)
 		}
 		fmt.Fprint(s.out, "\n\n")
 		if len(st.Groups) == 0 {
@@ -174,7 +175,8 @@ func parseSize(text string) (int64, error) {
 		return 0, nil
 	}
 	number := strings.TrimRight(strings.ToUpper(text), "KMGTB")
-	units := map[string]float64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+	units := map[string]float64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "K": 1e3, "M": 1e6,
+		"G": 1e9, "T": 1e12}
 	unit, known := units[strings.ToUpper(text)[len(number):]]
 	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || !known || !(n > 0) || n*unit > 1e18 {

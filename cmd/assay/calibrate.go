@@ -102,7 +102,8 @@ func (o *calibrationFlags) load() ([]runs.GivenCalibration, error) {
 	for _, path := range o.files {
 		c, err := runs.LoadCalibration(path)
 		if err != nil {
-			return nil, withHint(fmt.Errorf("--calibration: %w", err), "assay calibrate RUN --human FIELD -o MAP.json writes one")
+			return nil, withHint(fmt.Errorf("--calibration: %w", err),
+				"assay calibrate RUN --human FIELD -o MAP.json writes one")
 		}
 		if slices.ContainsFunc(list, func(other runs.GivenCalibration) bool { return other.Metric == c.Metric }) {
 			return nil, fmt.Errorf("--calibration %s: a map for %s is there already", path, c.Metric)

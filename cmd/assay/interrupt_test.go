@@ -32,10 +32,13 @@ func TestInterrupted(t *testing.T) {
 	for _, args := range [][]string{
 		{"report", run}, {"report", run, "--format", "parquet", "-o", filepath.Join(dir, "s.parquet")},
 		{"show", run, "s1"}, {"show", "abcd"}, {"compare", run, run},
-		{"metrics"}, {"metrics", "all"}, {"metrics", "faithfulness/claims"}, {"metrics", "--format", "json"}, {"metrics", "--format", "md"},
-		{"cache"}, {"cache", "prune", "--older-than", "1d"}, {"cache", "export", filepath.Join(dir, "x")}, {"cache", "import", "-"},
+		{"metrics"}, {"metrics", "all"}, {"metrics", "faithfulness/claims"}, {"metrics", "--format", "json"},
+		{"metrics", "--format", "md"},
+		{"cache"}, {"cache", "prune", "--older-than", "1d"}, {"cache", "export", filepath.Join(dir, "x")},
+		{"cache", "import", "-"},
 		{"agree", run, "--labels", labels}, {"ppi", run, "--labels", labels}, {"calibrate", run, "--labels", labels},
-		{"judge", "train", run, "--dimension", "x", "--labels", labels}, {"label", run, "--labels", filepath.Join(dir, "new.jsonl")},
+		{"judge", "train", run, "--dimension", "x", "--labels", labels},
+		{"label", run, "--labels", filepath.Join(dir, "new.jsonl")},
 	} {
 		in, feed, err := os.Pipe() // on which nothing ever comes
 		if err != nil {

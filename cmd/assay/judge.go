@@ -70,7 +70,8 @@ func judgeTrain(ctx context.Context, s *std, args []string) error {
 	f := s.flags("judge train", judgeHelp)
 	f.StringVar(&o.dimension, "dimension", "", "what the labels are about: the metric is `NAME`/judge")
 	o.labels.add(f)
-	f.StringSliceVar(&o.features, "features", nil, "look only at these metrics or dimensions (default all that the runs have in common)")
+	f.StringSliceVar(&o.features, "features", nil,
+		"look only at these metrics or dimensions (default all that the runs have in common)")
 	f.StringVar(&o.method, "method", "", "linear, trees or both (default: the one that does best on other rows)")
 	f.IntVar(&o.folds, "folds", 10, "parts that the rows are dealt into for the figures")
 	f.StringVarP(&o.output, "output", "o", "", "write the judge to `FILE`")
@@ -120,7 +121,8 @@ func writeJSON(w io.Writer, v any) error {
 func (o *judgeTrainOptions) check() error {
 	switch {
 	case o.dimension == "":
-		return usageError{withHint(errors.New("no dimension"), "--dimension faithfulness makes the metric faithfulness/judge")}
+		return usageError{withHint(errors.New("no dimension"),
+			"--dimension faithfulness makes the metric faithfulness/judge")}
 	case strings.Trim(o.dimension, "abcdefghijklmnopqrstuvwxyz_") != "":
 		return usagef("--dimension %q: it takes small letters and _", o.dimension)
 	case o.method != "" && !slices.Contains(judge.Methods(), o.method):
@@ -200,7 +202,8 @@ func (o *judgeLabelOptions) rows(ctx context.Context, s *std, dirs, names []stri
 type judgeFlags struct{ files []string }
 
 func (o *judgeFlags) add(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.files, "judge-file", nil, "a judge, `FILE`, that assay judge train made: its metric is run too, repeatable")
+	f.StringArrayVar(&o.files, "judge-file", nil,
+		"a judge, `FILE`, that assay judge train made: its metric is run too, repeatable")
 }
 
 // load returns the judges' metrics, and the digest of their files: nil and "" if there are none.

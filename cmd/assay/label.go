@@ -82,7 +82,8 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := &desk.Desk{Book: book, Samples: samples, Scale: o.scale, Question: o.question, In: s.in, Out: s.out, Terminal: s.outTerm}
+	d := &desk.Desk{Book: book, Samples: samples, Scale: o.scale, Question: o.question, In: s.in, Out: s.out,
+		Terminal: s.outTerm}
 	if o.pick != "spread" {
 		d.Pick = o.pick
 	}
@@ -95,7 +96,8 @@ func (o *labelCommandOptions) check() error {
 	switch {
 	case o.file == "":
 		return usageError{withHint(errors.New("no labels file"), "--labels labels.jsonl: it need not be there yet")}
-	case strings.HasSuffix(o.file, ".csv") || strings.HasSuffix(o.file, ".tsv") || strings.HasSuffix(o.file, ".gz") || strings.HasSuffix(o.file, ".zst"):
+	case strings.HasSuffix(o.file, ".csv") || strings.HasSuffix(o.file, ".tsv") || strings.HasSuffix(o.file, ".gz") ||
+		strings.HasSuffix(o.file, ".zst"):
 		return usagef("--labels %s: labels are written as JSONL: name the file .jsonl", o.file)
 	case o.n < 1:
 		return usagef("-n is %d: it takes a positive number of rows", o.n)
@@ -141,7 +143,8 @@ func (o *labelCommandOptions) plan(run *runs.Scores, book *labels.Book) ([]strin
 }
 
 // samples reads the samples of a plan from the dataset, in the plan's order.
-func (o *labelCommandOptions) samples(ctx context.Context, s *std, run *runs.Scores, plan []string) ([]*metrics.Sample, error) {
+func (o *labelCommandOptions) samples(ctx context.Context, s *std, run *runs.Scores, plan []string) ([]*metrics.Sample,
+	error) {
 	source := labels.Source{Data: o.data, Warn: s.warn}
 	data, err := source.Open(ctx, run)
 	if err != nil {

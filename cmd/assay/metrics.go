@@ -165,7 +165,8 @@ func (s *std) describe(m metrics.Metric) {
 func row(m metrics.Metric) metricRow {
 	r := metricRow{Name: m.Name, Doc: m.Doc, Formula: m.Formula, Source: m.Source, Min: m.Min, Max: m.Max,
 		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: m.Prompts}
-	for role, into := range map[backend.Role]*string{backend.Judge: &r.Judge, backend.Embedder: &r.Embedder, backend.Encoder: &r.Encoder} {
+	for role, into := range map[backend.Role]*string{backend.Judge: &r.Judge, backend.Embedder: &r.Embedder,
+		backend.Encoder: &r.Encoder} {
 		if ops := m.Asks[role]; ops != 0 {
 			*into = ops.String()
 		}
@@ -245,7 +246,8 @@ func writeMetricsPage(ctx context.Context, w io.Writer, list []metrics.Metric, c
 		if models := modelsOf(m); models != "-" {
 			calls = models + ": " + calls
 		}
-		p.print("| `%s`%s | %s | %s | %s | %s | %s | %s |\n", method, marked(m), cell(m.Doc), cell(m.Formula), ends, cell(m.Needs.String()), cell(calls), cell(m.Source))
+		p.print("| `%s`%s | %s | %s | %s | %s | %s | %s |\n", method, marked(m), cell(m.Doc), cell(m.Formula), ends,
+			cell(m.Needs.String()), cell(calls), cell(m.Source))
 	}
 	if costs != "" && p.err == nil {
 		p.err = p.costs(costs, list)

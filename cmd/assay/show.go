@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -61,19 +62,24 @@ func (s *std) showSample(ctx context.Context, run *runs.Run, id, metric string) 
 	return nil
 }
 
+// say prints what datasets and models say, none of which is trusted with the terminal.
+func (s *std) say(format string, args ...any) {
+	io.WriteString(s.out, report.Printable(fmt.Sprintf(format, args...)))
+}
+
 func (s *std) showResult(r metrics.Result) {
 	if r.Score == nil {
-		fmt.Fprintf(s.out, "%s  no score, %s\n  %s\n", r.Metric, r.Kind, report.Printable(r.Error))
+		s.say("%s  no score, %s\n  %s\n", r.Metric, r.Kind, r.Error)
 	} else {
-		fmt.Fprintf(s.out, "%s  %.3f\n", r.Metric, r.Score.Value)
+		s.say("%s  %.3f\n", r.Metric, r.Score.Value)
 		for _, f := range r.Score.Because {
-			fmt.Fprintf(s.out, "  %s\n", finding(f))
+			s.say("  %s\n", finding(f))
 		}
 	}
 	for _, key := range r.Calls {
-		fmt.Fprintf(s.out, "  asked: assay show %.16s\n", key)
+		s.say("  asked: assay show %.16s\n", key)
 	}
-	fmt.Fprintln(s.out)
+	s.say("\n")
 }
 
 // finding puts a finding into a line: "claim, yes: The ferry runs daily. (context 1) The text says so."
@@ -86,12 +92,12 @@ func finding(f metrics.Finding) string {
 	if f.Value != nil {
 		fmt.Fprintf(&b, ", %.3f", *f.Value)
 	}
-	fmt.Fprintf(&b, ": %s", report.Printable(f.Text))
+	fmt.Fprintf(&b, ": %s", f.Text)
 	if f.Where != "" {
 		fmt.Fprintf(&b, " (%s)", f.Where)
 	}
 	if f.Reason != "" {
-		fmt.Fprintf(&b, "\n      %s", report.Printable(f.Reason))
+		fmt.Fprintf(&b, "\n      %s", f.Reason)
 	}
 	return b.String()
 }
@@ -111,12 +117,12 @@ func (s *std) showAnswer(ctx context.Context, key string) error {
 }
 
 func (s *std) showEntry(e *cache.Entry) error {
-	fmt.Fprintf(s.out, "key      %s\nmodel    %s on %s\nweights  %s\nwritten  %s, %s\n",
+	s.say("key      %s\nmodel    %s on %s\nweights  %s\nwritten  %s, %s\n",
 		e.Key, e.Model, e.Engine, e.Digest, e.Created.Local().Format("2006-01-02 15:04:05"), size(e.Size))
 	if e.Op == "generate" {
 		return s.showGeneration(e)
 	}
-	fmt.Fprintf(s.out, "\n--- %s\n%s\n\n--- answer\n%s\n", e.Op, report.Printable(string(e.Request)), bounded(string(e.Answer)))
+	s.say("\n--- %s\n%s\n\n--- answer\n%s\n", e.Op, string(e.Request), bounded(string(e.Answer)))
 	return nil
 }
 
@@ -126,13 +132,13 @@ func (s *std) showGeneration(e *cache.Entry) error {
 	if err := errors.Join(json.Unmarshal(e.Request, &req), json.Unmarshal(e.Answer, &g)); err != nil {
 		return fmt.Errorf("the entry cannot be read: %v", err)
 	}
-	fmt.Fprintf(s.out, "asked    temperature %v, at most %d tokens, seed %d, draw %d\n",
+	s.say("asked    temperature %v, at most %d tokens, seed %d, draw %d\n",
 		req.Sampling.Temperature, req.MaxTokens, req.Sampling.Seed, req.Draw)
-	fmt.Fprintf(s.out, "tokens   %d of prompt, %d of reply, stopped by %s\n", g.PromptTokens, g.OutputTokens, g.Stop)
+	s.say("tokens   %d of prompt, %d of reply, stopped by %s\n", g.PromptTokens, g.OutputTokens, g.Stop)
 	for _, m := range req.Messages {
-		fmt.Fprintf(s.out, "\n--- %s\n%s\n", m.Role, report.Printable(m.Text))
+		s.say("\n--- %s\n%s\n", m.Role, m.Text)
 	}
-	fmt.Fprintf(s.out, "\n--- reply\n%s\n", report.Printable(g.Text))
+	s.say("\n--- reply\n%s\n", g.Text)
 	return nil
 }
 
@@ -140,7 +146,7 @@ func (s *std) showGeneration(e *cache.Entry) error {
 func bounded(text string) string {
 	const most = 2000
 	if len(text) <= most {
-		return report.Printable(text)
+		return text
 	}
-	return fmt.Sprintf("%s ... (%s)", report.Printable(strings.ToValidUTF8(text[:most], "")), size(int64(len(text))))
+	return fmt.Sprintf("%s ... (%s)", strings.ToValidUTF8(text[:most], ""), size(int64(len(text))))
 }

@@ -157,7 +157,8 @@ func parse(f *pflag.FlagSet, args []string, min, max int) error {
 	case f.NArg() < min:
 		return usageError{withHint(errors.New("something is missing"), "assay %s --help says what it takes", f.Name())}
 	case max >= 0 && f.NArg() > max:
-		return usageError{withHint(fmt.Errorf("unexpected %q", f.Arg(max)), "assay %s --help says what it takes", f.Name())}
+		return usageError{withHint(fmt.Errorf("unexpected %q", f.Arg(max)), "assay %s --help says what it takes",
+			f.Name())}
 	}
 	return nil
 }

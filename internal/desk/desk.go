@@ -35,7 +35,8 @@ func (d *Desk) Work(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	screen := &screen{out: d.Out, term: d.Terminal, raw: keys.terminal, clear: d.Terminal && keys.terminal, width: 80, height: 40}
+	screen := &screen{out: d.Out, term: d.Terminal, raw: keys.terminal, clear: d.Terminal && keys.terminal, width: 80,
+		height: 40}
 	for turn := true; ; {
 		screen.measure()
 		if d.at == len(d.Samples) && !screen.clear {

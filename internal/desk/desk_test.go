@@ -80,7 +80,8 @@ func TestOverviewFits(t *testing.T) {
 		for length := range 4 {
 			var texts []namedText
 			for i := range contexts {
-				texts = append(texts, namedText{fmt.Sprint("context ", i+1), strings.Repeat("word ", int(math.Pow10(length)))})
+				texts = append(texts, namedText{fmt.Sprint("context ", i+1),
+					strings.Repeat("word ", int(math.Pow10(length)))})
 			}
 			texts = append(texts, namedText{"answer", strings.Repeat("島", 40)})
 			for room := 3; room < 60; room++ {

@@ -16,7 +16,8 @@ type Calibrated struct {
 
 // calibrationNote says what a reader of the calibrated numbers should know.
 func calibrationNote(c *runs.Calibration, run *runs.Config) string {
-	text := fmt.Sprintf("the scores are mapped to the probability that people say %s (%s, from %s)", c.Field, c.Map.Method, plural(c.N, "labelled row"))
+	text := fmt.Sprintf("the scores are mapped to the probability that people say %s (%s, from %s)", c.Field,
+		c.Map.Method, plural(c.N, "labelled row"))
 	if what := study.OriginDiffers(c, run); what != "" {
 		text += fmt.Sprintf("; the map is for %s, and may not hold", what)
 	}

@@ -24,15 +24,17 @@ func TestCalibrated(t *testing.T) {
 	for i, v := range []float64{1, 2, 3, 5} {
 		list = append(list, scored(fmt.Sprint(i), "a/x", v), scored(fmt.Sprint(i), "b/y", 0.5))
 	}
-	c := &runs.Calibration{Metric: "a/x", Field: "correct", N: 70, Origin: runs.Origin{IdentityFields: backend.IdentityFields{Judge: m.Config.Judge}},
-		Map: stats.Map{Method: "isotonic", X: []float64{1, 3}, Y: []float64{0.95, 0.15}, Floor: 0.01}}
+	c := &runs.Calibration{Metric: "a/x", Field: "correct", N: 70,
+		Origin: runs.Origin{IdentityFields: backend.IdentityFields{Judge: m.Config.Judge}},
+		Map:    stats.Map{Method: "isotonic", X: []float64{1, 3}, Y: []float64{0.95, 0.15}, Floor: 0.01}}
 	r, err := Summarize(t.Context(), &m, each(list), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := r.Metrics[0]
 	want := (0.95 + 0.55 + 0.15 + 0.15) / 4
-	if math.Abs(s.Stats.Mean-want) > 1e-12 || s.Min != 0 || s.Max != 1 || s.LowerIsBetter || s.Bins[1] != 2 || s.Bins[9] != 1 {
+	if math.Abs(s.Stats.Mean-want) > 1e-12 || s.Min != 0 || s.Max != 1 || s.LowerIsBetter || s.Bins[1] != 2 ||
+		s.Bins[9] != 1 {
 		t.Errorf("%+v, want the mean %v", s, want)
 	}
 	if v := judge(t, r, "a=0.4")[0]; !v.Passed {
@@ -51,7 +53,8 @@ func TestCalibrated(t *testing.T) {
 		t.Errorf("another judge: %v, %v", r.Notes(), err)
 	}
 	c.Metric = "c/z"
-	if _, err := Summarize(t.Context(), &m, each(list), c); err == nil || !strings.Contains(err.Error(), `no metric "c/z"`) {
+	if _, err := Summarize(t.Context(), &m, each(list), c); err == nil ||
+		!strings.Contains(err.Error(), `no metric "c/z"`) {
 		t.Errorf("a metric that is not there: %v", err)
 	}
 }
@@ -106,14 +109,16 @@ func TestGivenCalibration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Calibrations = []runs.GivenCalibration{{Path: "map.json", SHA256: "aa", Calibration: runs.Calibration{Metric: "a/x", Field: "correct", N: 70,
-		Map: stats.Map{Method: "isotonic", X: []float64{0, 1}, Y: []float64{0.6, 0.9}, Floor: 0.01}}}}
+	m.Calibrations = []runs.GivenCalibration{{Path: "map.json", SHA256: "aa",
+		Calibration: runs.Calibration{Metric: "a/x", Field: "correct", N: 70,
+			Map: stats.Map{Method: "isotonic", X: []float64{0, 1}, Y: []float64{0.6, 0.9}, Floor: 0.01}}}}
 	r, err := Summarize(t.Context(), &m, each(list))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// By hand: (0.6 + 0.75 + 0.75 + 0.9) / 4.
-	if c := r.Metrics[0].Calibrated; c == nil || math.Abs(c.Stats.Mean-0.75) > 1e-12 || c.Stats.Interval == nil || r.Metrics[1].Calibrated != nil {
+	if c := r.Metrics[0].Calibrated; c == nil || math.Abs(c.Stats.Mean-0.75) > 1e-12 || c.Stats.Interval == nil ||
+		r.Metrics[1].Calibrated != nil {
 		t.Fatalf("%+v", r.Metrics)
 	}
 	for i := range r.Metrics {
@@ -136,7 +141,8 @@ func TestGivenCalibration(t *testing.T) {
 			t.Errorf("%s of a run without a map:\n%s", format, page)
 		}
 	}
-	check("table", "  calibrated  ", " 0.750  ", "a/x, calibrated: the scores are mapped to the probability that people say correct")
+	check("table", "  calibrated  ", " 0.750  ",
+		"a/x, calibrated: the scores are mapped to the probability that people say correct")
 	check("md", "| metric | mean | 95% interval | calibrated | 95% interval | n |", "| 0.750 |")
 	check("csv", "method,calibrated,calibrated_lo,calibrated_hi\n", ",0.75,")
 	check("json", `"calibrated": {`, `"by": "the scores are mapped`)
@@ -149,7 +155,8 @@ func TestGivenCalibration(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	m.Calibrations[0].Map = stats.Map{Method: "isotonic"}
-	if _, err := Summarize(t.Context(), &m, each(list)); err == nil || !strings.Contains(err.Error(), "the calibration in the manifest") {
+	if _, err := Summarize(t.Context(), &m, each(list)); err == nil ||
+		!strings.Contains(err.Error(), "the calibration in the manifest") {
 		t.Errorf("a damaged map: %v", err)
 	}
 }

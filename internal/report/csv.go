@@ -31,7 +31,8 @@ func writeCSV(w io.Writer, reports []*Report, _ Options) error {
 	for _, r := range reports {
 		for _, s := range r.Metrics {
 			mean, lo, hi := numbers(s.Stats)
-			row := []string{r.Dir, s.Name, strconv.Itoa(s.N), strconv.Itoa(s.Failed), strconv.Itoa(s.NotApplicable), mean, lo, hi, "", ""}
+			row := []string{r.Dir, s.Name, strconv.Itoa(s.N), strconv.Itoa(s.Failed), strconv.Itoa(s.NotApplicable),
+				mean, lo, hi, "", ""}
 			if i := s.Stats.Interval; i != nil {
 				row[8], row[9] = exact(i.Level), string(i.Method)
 			}

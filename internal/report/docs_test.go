@@ -30,7 +30,8 @@ func TestDocs(t *testing.T) {
 		}
 		for _, part := range parts {
 			seen[name]++
-			v := map[string]any{"metrics.Result": &metrics.Result{}, "Manifest": &runs.Manifest{}, "JSON": &JSON{}}[name]
+			v := map[string]any{"metrics.Result": &metrics.Result{}, "Manifest": &runs.Manifest{},
+				"JSON": &JSON{}}[name]
 			d := json.NewDecoder(strings.NewReader(part))
 			d.DisallowUnknownFields()
 			if err := d.Decode(v); err != nil {
@@ -81,7 +82,8 @@ func TestDocs(t *testing.T) {
 	if kinds < 30 {
 		t.Errorf("only %d kinds of findings seen", kinds)
 	}
-	for _, kind := range []metrics.Kind{metrics.NotApplicable, metrics.BadReply, metrics.TooLong, metrics.Invalid, metrics.Failed} {
+	for _, kind := range []metrics.Kind{metrics.NotApplicable, metrics.BadReply, metrics.TooLong, metrics.Invalid,
+		metrics.Failed} {
 		if !strings.Contains(page, "`"+string(kind)+"`") {
 			t.Errorf("the page does not name the kind %q", kind)
 		}

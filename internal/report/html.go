@@ -61,8 +61,9 @@ func writeStudyHTML(w io.Writer, d *document) error {
 		return err
 	}
 	v := studyView{
-		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'", source(pageStyle)),
-		Style:  template.CSS(pageStyle),
+		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'",
+			source(pageStyle)),
+		Style: template.CSS(pageStyle),
 	}
 	for _, s := range d.sections {
 		if s.empty() {
@@ -160,11 +161,13 @@ func (r *Report) view(verdicts []Verdict) runView {
 	}
 	v.FailuresShown = plural(len(v.Failures), "sample") + " with a failed metric."
 	if len(v.Failures) == mostFailures {
-		v.FailuresShown = fmt.Sprintf("The first %d samples with a failed metric; results.jsonl has them all.", mostFailures)
+		v.FailuresShown = fmt.Sprintf("The first %d samples with a failed metric; results.jsonl has them all.",
+			mostFailures)
 	}
 	v.WorstShown = fmt.Sprintf("All %d samples with a score, the lowest score first.", len(v.Worst))
 	if len(v.Worst) == mostWorst {
-		v.WorstShown = fmt.Sprintf("The %d samples with the lowest scores, of %d; results.jsonl has them all.", mostWorst, r.Samples)
+		v.WorstShown = fmt.Sprintf("The %d samples with the lowest scores, of %d; results.jsonl has them all.",
+			mostWorst, r.Samples)
 	}
 	return v
 }
@@ -213,7 +216,8 @@ func (r *Report) facts() []factView {
 	models := c.Models()
 	for _, role := range models.Roles() {
 		m := models[role]
-		facts = append(facts, factView{role.Label(), fmt.Sprintf("%s on %s, %s, context %d", m.Name, m.Engine, m.Digest, m.Context)})
+		facts = append(facts, factView{role.Label(),
+			fmt.Sprintf("%s on %s, %s, context %d", m.Name, m.Engine, m.Digest, m.Context)})
 	}
 	for _, p := range c.Prompts {
 		facts = append(facts, factView{"prompt", p.Name + " " + p.Version})
@@ -223,8 +227,10 @@ func (r *Report) facts() []factView {
 	}
 	return append(facts,
 		factView{"seed", fmt.Sprint(c.Seed)},
-		factView{"time", fmt.Sprintf("%.0f s of work, begun %s", r.Manifest.Seconds, r.Manifest.Started.Format("2006-01-02 15:04 MST"))},
-		factView{"answers", fmt.Sprintf("%d computed, %d from the cache", r.Manifest.Calls.Computed, r.Manifest.Calls.Cached)},
+		factView{"time", fmt.Sprintf("%.0f s of work, begun %s", r.Manifest.Seconds,
+			r.Manifest.Started.Format("2006-01-02 15:04 MST"))},
+		factView{"answers", fmt.Sprintf("%d computed, %d from the cache", r.Manifest.Calls.Computed,
+			r.Manifest.Calls.Cached)},
 		factView{"tool", r.Manifest.Tool})
 }
 

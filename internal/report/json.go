@@ -72,8 +72,9 @@ func writeJSON(w io.Writer, reports []*Report, o Options) error {
 func (s *Summary) json(run string, config *runs.Config) JSONMetric {
 	m := JSONMetric{
 		Run: run, Name: s.Name, N: s.N, Failed: s.Failed, NotApplicable: s.NotApplicable,
-		Min: s.Min, Max: s.Max, LowerIsBetter: s.LowerIsBetter, Groups: s.Stats.Groups, Failures: s.Kinds, Warnings: s.Stats.Warnings,
-		Calls: s.Calls, PromptTokens: s.Cost.PromptTokens, OutputTokens: s.Cost.OutputTokens,
+		Min: s.Min, Max: s.Max, LowerIsBetter: s.LowerIsBetter, Groups: s.Stats.Groups, Failures: s.Kinds,
+		Warnings: s.Stats.Warnings,
+		Calls:    s.Calls, PromptTokens: s.Cost.PromptTokens, OutputTokens: s.Cost.OutputTokens,
 	}
 	if s.N > 0 {
 		m.Mean = &s.Stats.Mean
@@ -90,7 +91,8 @@ func (s *Summary) json(run string, config *runs.Config) JSONMetric {
 			m.Calibrated.Mean = &c.Stats.Mean
 		}
 		if i := c.Stats.Interval; i != nil {
-			m.Calibrated.Lo, m.Calibrated.Hi, m.Calibrated.Level, m.Calibrated.Method = &i.Lo, &i.Hi, i.Level, string(i.Method)
+			m.Calibrated.Lo, m.Calibrated.Hi, m.Calibrated.Level, m.Calibrated.Method = &i.Lo, &i.Hi, i.Level,
+				string(i.Method)
 		}
 	}
 	return m

@@ -35,7 +35,8 @@ func WriteScores(ctx context.Context, w io.Writer, dirs ...string) (n int, err e
 			if err != nil {
 				return 0, err
 			}
-			row := flat{Run: dir, Sample: r.Sample, Group: some(r.Group), Metric: r.Metric, Error: some(r.Error), Kind: some(string(r.Kind)), Calls: int64(len(r.Calls))}
+			row := flat{Run: dir, Sample: r.Sample, Group: some(r.Group), Metric: r.Metric, Error: some(r.Error),
+				Kind: some(string(r.Kind)), Calls: int64(len(r.Calls))}
 			if r.Score != nil {
 				row.Score = &r.Score.Value
 			}

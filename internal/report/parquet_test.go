@@ -39,7 +39,8 @@ func TestWriteScores(t *testing.T) {
 		if (row.Score == nil) != (r.Score == nil) || row.Score != nil && *row.Score != r.Score.Value {
 			t.Errorf("row %d: the score is %v", i, row.Score)
 		}
-		if (row.Error == nil) != (r.Error == "") || row.Error != nil && (*row.Error != r.Error || *row.Kind != string(r.Kind)) {
+		if (row.Error == nil) != (r.Error == "") || row.Error != nil &&
+			(*row.Error != r.Error || *row.Kind != string(r.Kind)) {
 			t.Errorf("row %d: the error is %v", i, row.Error)
 		}
 		if (row.Group == nil) != (r.Group == "") {

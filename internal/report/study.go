@@ -90,7 +90,8 @@ func agreementLines(m *study.MetricAgreement) []string {
 		say("brier %s as probabilities", estimate{m.Brier})
 	}
 	if c := m.Calibration; c != nil {
-		say("calibration error %s; scores that were true probabilities would show %s (p %s)", number(c.Error), number(c.Expected), pValue(c.P))
+		say("calibration error %s; scores that were true probabilities would show %s (p %s)", number(c.Error),
+			number(c.Expected), pValue(c.P))
 	}
 	if m.LowerIsBetter {
 		say("lower is better, so it was negated")
@@ -105,8 +106,8 @@ func agreementLines(m *study.MetricAgreement) []string {
 }
 
 func ratersLine(r *study.RaterAgreement) string {
-	line := fmt.Sprintf("%d raters on %d samples: Krippendorff's alpha %s ordinal, %s interval, %s nominal", r.Raters, r.N,
-		estimate{r.Alpha.Ordinal}, estimate{r.Alpha.Interval}, estimate{r.Alpha.Nominal})
+	line := fmt.Sprintf("%d raters on %d samples: Krippendorff's alpha %s ordinal, %s interval, %s nominal",
+		r.Raters, r.N, estimate{r.Alpha.Ordinal}, estimate{r.Alpha.Interval}, estimate{r.Alpha.Nominal})
 	if r.Kappa != nil {
 		line += fmt.Sprintf("; Cohen's kappa, quadratic weights, %s", estimate{r.Kappa})
 	}
@@ -136,11 +137,14 @@ func inBrackets(lo, hi *float64) string {
 }
 
 func preferences(all *study.Preferences) []section {
-	t := section{header: []string{"metric", "n", "prefers as people do", "where they prefer 1", "where they prefer 2", "ties", "position bias"}}
+	t := section{header: []string{"metric", "n", "prefers as people do", "where they prefer 1", "where they prefer 2",
+		"ties", "position bias"}}
 	var notes []string
 	for _, p := range all.Metrics {
-		t.rows = append(t.rows, []any{p.Metric, p.N, estimate{p.Agreement}, estimate{p.IfFirst}, estimate{p.IfSecond}, p.Ties, estimate{p.Bias}})
-		notes = append(notes, fmt.Sprintf("%s puts the first answer first in %s of the pairs, people in %s", p.Metric, number(p.First), number(p.PeopleFirst)))
+		t.rows = append(t.rows, []any{p.Metric, p.N, estimate{p.Agreement}, estimate{p.IfFirst}, estimate{p.IfSecond},
+			p.Ties, estimate{p.Bias}})
+		notes = append(notes, fmt.Sprintf("%s puts the first answer first in %s of the pairs, people in %s", p.Metric,
+			number(p.First), number(p.PeopleFirst)))
 		notes = append(notes, prefixed(p.Metric+": ", p.Warnings)...)
 	}
 	return []section{t, {notes: notes}}
@@ -171,7 +175,8 @@ func comparison(c *study.Comparison) []section {
 	if several {
 		t.header = append(t.header, "run")
 	}
-	t.header = append(t.header, "baseline", "mean", "difference", "95% interval", "p", "p (Holm)", "better", "equal", "worse", "n")
+	t.header = append(t.header, "baseline", "mean", "difference", "95% interval", "p", "p (Holm)", "better", "equal",
+		"worse", "n")
 	var notes []string
 	var changed []section
 	for i := range c.Metrics {
@@ -189,7 +194,8 @@ func comparison(c *study.Comparison) []section {
 		notes = append(notes, comparisonNotes(d, of)...)
 		most := section{title: fmt.Sprintf("Changed most, %s:", of)}
 		for _, s := range d.Changed {
-			most.lines = append(most.lines, fmt.Sprintf("%s  %s to %s  %s", signed(s.Difference), number(s.Baseline), number(s.Value), s.Sample))
+			most.lines = append(most.lines, fmt.Sprintf("%s  %s to %s  %s", signed(s.Difference), number(s.Baseline),
+				number(s.Value), s.Sample))
 		}
 		changed = append(changed, most)
 	}
@@ -203,7 +209,8 @@ func comparisonNotes(d *study.Difference, name string) []string {
 	}
 	list = append(list, prefixed(name+": ", d.Warnings)...)
 	if k := d.Detect; k != nil {
-		line := fmt.Sprintf("%s: a difference of %v takes %d rows to be seen with a chance of %.0f%%", name, k.Difference, k.Rows, 100*k.Power)
+		line := fmt.Sprintf("%s: a difference of %v takes %d rows to be seen with a chance of %.0f%%", name,
+			k.Difference, k.Rows, 100*k.Power)
 		if k.Smallest != nil {
 			line += fmt.Sprintf("; these %d show one of %.2g or more", d.N, *k.Smallest)
 		}
@@ -226,17 +233,20 @@ func shortNames(dirs []string) func(dir string) string {
 }
 
 func ppi(r *study.PPI) []section {
-	t := section{header: []string{"what people would say", "estimate", fmt.Sprintf("%v%% interval", 100*r.Level), "width"}}
+	t := section{header: []string{"what people would say", "estimate", fmt.Sprintf("%v%% interval", 100*r.Level),
+		"width"}}
 	row := func(what string, b study.Bounds) {
 		t.rows = append(t.rows, []any{what, value(b.Estimate), interval{b.Lo, b.Hi}, value(b.Hi - b.Lo)})
 	}
-	row(fmt.Sprintf("%d labels and %s of %d rows", r.Labeled, r.Metric, r.Labeled+r.Unlabeled), study.Bounds{Estimate: r.Estimate, Lo: r.Lo, Hi: r.Hi})
+	row(fmt.Sprintf("%d labels and %s of %d rows", r.Labeled, r.Metric, r.Labeled+r.Unlabeled),
+		study.Bounds{Estimate: r.Estimate, Lo: r.Lo, Hi: r.Hi})
 	row(fmt.Sprintf("%d labels alone", r.Labeled), r.Classical)
 	t.rows = append(t.rows, []any{"the metric alone, uncorrected", value(r.Imputed), "", ""})
 	notes := []string{fmt.Sprintf("λ = %s (0: the scores do not count, 1: they count in full); as short an interval as from %.0f labels alone",
 		number(r.Lambda), r.Effective)}
 	if b := r.Buy; b != nil {
-		notes = append(notes, fmt.Sprintf("an interval %s wide takes about %d labels, or %d without the metric", number(b.Width), b.Labels, b.Alone))
+		notes = append(notes, fmt.Sprintf("an interval %s wide takes about %d labels, or %d without the metric",
+			number(b.Width), b.Labels, b.Alone))
 	}
 	return []section{t, {notes: append(notes, r.Warnings...)}}
 }
@@ -259,8 +269,8 @@ func ranked(r *study.Ranking) []section {
 		if d.Better != "" {
 			verdict = name(d.Better) + " is better"
 		}
-		notes = append(notes, fmt.Sprintf("%s less %s: %s (%s), p %s, %s with Holm's correction: %s", name(d.Second), name(d.First),
-			signed(d.Difference), shift{d.Lo, d.Hi}, pValue(d.P), pValue(d.PHolm), verdict))
+		notes = append(notes, fmt.Sprintf("%s less %s: %s (%s), p %s, %s with Holm's correction: %s",
+			name(d.Second), name(d.First), signed(d.Difference), shift{d.Lo, d.Hi}, pValue(d.P), pValue(d.PHolm), verdict))
 	}
 	return []section{t, {notes: append(notes, warnings...)}}
 }
@@ -281,7 +291,8 @@ func calibrated(c *study.Calibrated) []section {
 func qualityLine(q *study.Quality) string {
 	line := fmt.Sprintf("brier %s", estimate{q.Brier})
 	if k := q.Calibration; k != nil {
-		line += fmt.Sprintf("; calibration error %s, where true probabilities would show %s (p %s)", number(k.Error), number(k.Expected), pValue(k.P))
+		line += fmt.Sprintf("; calibration error %s, where true probabilities would show %s (p %s)", number(k.Error),
+			number(k.Expected), pValue(k.P))
 	}
 	return line
 }
@@ -292,7 +303,8 @@ func judgeFile(f *study.JudgeFile) []section {
 	list := slices.Clone(f.Features)
 	slices.SortStableFunc(list, func(a, b metrics.JudgeFeature) int { return cmp.Compare(b.Importance, a.Importance) })
 	for _, feature := range list {
-		t.rows = append(t.rows, []any{feature.Metric, fmt.Sprintf("%.0f%%", 100*feature.Importance), change(feature.Weight), feature.Missing})
+		t.rows = append(t.rows, []any{feature.Metric, fmt.Sprintf("%.0f%%", 100*feature.Importance),
+			change(feature.Weight), feature.Missing})
 	}
 	rows, groups := f.Training.Size()
 	notes := []string{fmt.Sprintf("%s: %s, fitted to %d rows in %d groups", f.Metric, judgeKind(f), rows, groups)}

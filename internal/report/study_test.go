@@ -23,20 +23,29 @@ func studies(name string) []any {
 	m := study.MetricAgreement{Metric: name, N: 7, Spearman: e(0.5), AUC: e(0.75), Majority: ptr(0.5),
 		BestThreshold: &study.AtThreshold{Threshold: 0.5, Accuracy: e(0.625)}, Warnings: []string{name}}
 	figures := study.JudgeFigures{On: "rows not fitted to", Judge: m, Alone: []study.MetricAgreement{m},
-		Better: []study.AgreeDifference{{First: name, Second: name, Measure: "auc", Lo: ptr(-0.1), Hi: ptr(0.2), P: 0.5}}}
-	system := study.PPI{Run: name, Metric: name, Estimate: 0.5, Lo: 0.25, Hi: 0.75, Level: 0.95, Labeled: 4, Unlabeled: 6, Warnings: []string{name}}
+		Better: []study.AgreeDifference{{First: name, Second: name, Measure: "auc", Lo: ptr(-0.1), Hi: ptr(0.2),
+			P: 0.5}}}
+	system := study.PPI{Run: name, Metric: name, Estimate: 0.5, Lo: 0.25, Hi: 0.75, Level: 0.95, Labeled: 4,
+		Unlabeled: 6, Warnings: []string{name}}
 	return []any{
 		&study.Agreement{MetricAgreement: m, Metrics: []study.MetricAgreement{m}, Binary: true,
 			Raters: &study.RaterAgreement{Raters: 2, N: 7, Others: []*study.Estimate{nil, e(0.5)}}},
 		&study.Preferences{Metrics: []study.Preference{{Metric: name, N: 4, Agreement: e(0.5)}}},
 		&study.WikiEvalAgreement{Metrics: []study.WikiEvalShare{{Metric: name, N: 3, Agreement: e(0.5)}}},
-		&study.Comparison{Dirs: []string{"base", name, "other"}, Metrics: []study.Difference{{Name: name, Run: name, Difference: 1.0 / 3, Lo: ptr(-0.5), Hi: ptr(0.5),
-			P: 0.25, Changed: []study.Changed{{Sample: name, Value: 1, Difference: 1}}, Detect: &study.Detectable{Power: 0.8, Difference: 0.05, Rows: 100}}}},
+		&study.Comparison{Dirs: []string{"base", name, "other"},
+			Metrics: []study.Difference{{Name: name, Run: name, Difference: 1.0 / 3, Lo: ptr(-0.5), Hi: ptr(0.5),
+				P: 0.25, Changed: []study.Changed{{Sample: name, Value: 1, Difference: 1}},
+				Detect: &study.Detectable{Power: 0.8, Difference: 0.05, Rows: 100}}}},
 		&system,
-		&study.Ranking{Systems: []study.PPI{system}, Pairs: []study.Decision{{First: name, Second: name, Better: name}}},
-		&study.Calibrated{Losses: map[string]float64{"platt": 0.5, "constant": 0.75}, After: study.Quality{Brier: e(0.25)}, Warnings: []string{name}},
-		&study.JudgeFile{Figures: figures, Training: study.JudgeTraining{Method: "linear", Tried: []learned.Try{{Method: "constant", Loss: 0.75}}, Sets: []study.JudgeSet{{Dataset: name, Rows: 7, LeftOut: 1}}},
-			TrainedJudge: metrics.TrainedJudge{Metric: name, Features: []metrics.JudgeFeature{{Metric: name, Importance: 1}}}},
+		&study.Ranking{Systems: []study.PPI{system},
+			Pairs: []study.Decision{{First: name, Second: name, Better: name}}},
+		&study.Calibrated{Losses: map[string]float64{"platt": 0.5, "constant": 0.75},
+			After: study.Quality{Brier: e(0.25)}, Warnings: []string{name}},
+		&study.JudgeFile{Figures: figures, Training: study.JudgeTraining{Method: "linear",
+			Tried: []learned.Try{{Method: "constant", Loss: 0.75}},
+			Sets:  []study.JudgeSet{{Dataset: name, Rows: 7, LeftOut: 1}}},
+			TrainedJudge: metrics.TrainedJudge{Metric: name,
+				Features: []metrics.JudgeFeature{{Metric: name, Importance: 1}}}},
 		&study.JudgeTest{JudgeFigures: figures},
 	}
 }
@@ -61,7 +70,8 @@ func TestStudies(t *testing.T) {
 			}
 		}
 	}
-	if err := WriteStudy(&bytes.Buffer{}, studies("x")[0], "junit"); err == nil || slices.Contains(StudyFormats(), "junit") {
+	if err := WriteStudy(&bytes.Buffer{}, studies("x")[0], "junit"); err == nil ||
+		slices.Contains(StudyFormats(), "junit") {
 		t.Errorf("a study as junit: %v", err)
 	}
 	if err := WriteStudy(&bytes.Buffer{}, 7, "table"); err == nil {
@@ -79,8 +89,10 @@ func TestStudyCSV(t *testing.T) {
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%q, %v", rows, err)
 	}
-	want := []string{"metric", "run", "baseline", "mean", "difference", "95% interval lo", "95% interval hi", "p", "p (Holm)", "better", "equal", "worse", "n"}
-	if !reflect.DeepEqual(rows[0], want) || rows[1][0] != "a/x" || rows[1][4] != fmt.Sprint(1.0/3) || rows[1][5] != "-0.5" || rows[1][6] != "0.5" {
+	want := []string{"metric", "run", "baseline", "mean", "difference", "95% interval lo", "95% interval hi", "p",
+		"p (Holm)", "better", "equal", "worse", "n"}
+	if !reflect.DeepEqual(rows[0], want) || rows[1][0] != "a/x" || rows[1][4] != fmt.Sprint(1.0/3) ||
+		rows[1][5] != "-0.5" || rows[1][6] != "0.5" {
 		t.Errorf("%q", rows)
 	}
 }

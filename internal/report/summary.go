@@ -70,7 +70,8 @@ func Load(ctx context.Context, dir string, calibrations ...*runs.Calibration) (*
 // Summarize reads results, which come with those of a sample together, in space that does not grow with their
 // number. A result that contradicts the manifest or itself is an error: a report on damaged results
 // would be wrong without looking it.
-func Summarize(ctx context.Context, m *runs.Manifest, results iter.Seq2[metrics.Result, error], calibrations ...*runs.Calibration) (*Report, error) {
+func Summarize(ctx context.Context, m *runs.Manifest, results iter.Seq2[metrics.Result, error],
+	calibrations ...*runs.Calibration) (*Report, error) {
 	s := newSummarizer(m)
 	if err := s.given(); err != nil {
 		return nil, err

@@ -62,5 +62,6 @@ func (c *Calibration) CheckMetrics(names []string) error {
 	if slices.Contains(names, c.Metric) {
 		return nil
 	}
-	return fmt.Errorf("the run has no metric %q, which the calibration is for (it has: %s)", c.Metric, strings.Join(names, ", "))
+	return fmt.Errorf("the run has no metric %q, which the calibration is for (it has: %s)", c.Metric,
+		strings.Join(names, ", "))
 }

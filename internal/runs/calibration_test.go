@@ -27,7 +27,8 @@ func TestLoadCalibration(t *testing.T) {
 	if err := load(string(b)); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []string{"", "[]", "{}", `{"map": {"method": "platt", "floor": 0.7}}`, `{"map": {"method": "isotonic", "x": [1]}}`} {
+	for _, bad := range []string{"", "[]", "{}", `{"map": {"method": "platt", "floor": 0.7}}`,
+		`{"map": {"method": "isotonic", "x": [1]}}`} {
 		if err := load(bad); err == nil || !strings.Contains(err.Error(), "is no calibration") {
 			t.Errorf("%s: %v", bad, err)
 		}

@@ -36,7 +36,8 @@ func LoadScores(ctx context.Context, dir string) (*Scores, error) {
 		}
 		of, known := s.Of[r.Metric]
 		if !known {
-			return nil, fmt.Errorf("%s: sample %q: the results have a metric %q that run.json does not", dir, r.Sample, r.Metric)
+			return nil, fmt.Errorf("%s: sample %q: the results have a metric %q that run.json does not", dir, r.Sample,
+				r.Metric)
 		}
 		if r.Score != nil {
 			of[r.Sample] = r.Score.Value

@@ -92,7 +92,8 @@ func Agree(ctx context.Context, run *runs.Scores, l *labels.Set, o AgreeOptions)
 	a := &Agreement{Binary: l.Binary()}
 	for _, c := range list {
 		m := match(l, run, c.scores, c.lowerIsBetter)
-		r := MetricAgreement{Metric: c.name, Field: l.Field, N: len(m.ids), LeftOut: len(l.Ratings) - len(m.ids), LowerIsBetter: c.lowerIsBetter}
+		r := MetricAgreement{Metric: c.name, Field: l.Field, N: len(m.ids), LeftOut: len(l.Ratings) - len(m.ids),
+			LowerIsBetter: c.lowerIsBetter}
 		r.correlate(m, draw)
 		if a.Binary {
 			r.classify(m, c, o.Threshold, draw)
@@ -130,7 +131,8 @@ func (r *MetricAgreement) correlate(m matched, o stats.Options) {
 		what string
 		of   func(x, y []float64, o stats.Options) (stats.Estimate, error)
 		into **Estimate
-	}{{"spearman", stats.Spearman, &r.Spearman}, {"kendall", stats.Kendall, &r.Kendall}, {"pearson", stats.Pearson, &r.Pearson}} {
+	}{{"spearman", stats.Spearman, &r.Spearman}, {"kendall", stats.Kendall, &r.Kendall},
+		{"pearson", stats.Pearson, &r.Pearson}} {
 		e, err := c.of(m.scores, m.labels, o)
 		*c.into = r.keep(c.what, e, err)
 	}
@@ -166,7 +168,8 @@ func (r *MetricAgreement) classify(all matched, c candidate, threshold *float64,
 	}
 	best, _ := stats.BestThreshold(m.scores, truth)
 	expected := stats.CrossValidatedAccuracy(m.scores, truth, o)
-	r.BestThreshold = &AtThreshold{Threshold: sign * best, Accuracy: newEstimate(expected.Mean, expected.Interval), CrossValidated: true}
+	r.BestThreshold = &AtThreshold{Threshold: sign * best, Accuracy: newEstimate(expected.Mean, expected.Interval),
+		CrossValidated: true}
 	if c.min == 0 && c.max == 1 && !c.lowerIsBetter {
 		r.probability(m, o)
 	}

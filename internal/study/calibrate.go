@@ -27,7 +27,8 @@ type Quality struct {
 // Calibrate makes a map from a metric's scores to the probability that people say yes.
 func Calibrate(ctx context.Context, run *runs.Scores, m runs.Metric, l *labels.Set, seed uint64) (*Calibrated, error) {
 	if !l.Binary() {
-		return nil, runs.Inputf("the labels %s are not true and false", l.Field).WithHint("--positive VALUE makes them so: at least VALUE is true")
+		return nil, runs.Inputf("the labels %s are not true and false",
+			l.Field).WithHint("--positive VALUE makes them so: at least VALUE is true")
 	}
 	d := match(l, run, run.Of[m.Name], false)
 	so := stats.Options{Seed: seed, Err: ctx.Err, Min: m.Min, Max: m.Max, Groups: d.groups}

@@ -50,7 +50,8 @@ func (o *AgreeOptions) candidates(run *runs.Scores, l *labels.Set) ([]candidate,
 	for _, name := range names {
 		of, ok := l.Peers[name]
 		if !ok {
-			return nil, runs.Inputf("the labelled rows have no peer %q: they have %s", name, strings.Join(slices.Sorted(maps.Keys(l.Peers)), ", "))
+			return nil, runs.Inputf("the labelled rows have no peer %q: they have %s", name,
+				strings.Join(slices.Sorted(maps.Keys(l.Peers)), ", "))
 		}
 		all = append(all, candidate{name: "peers." + name, scores: of})
 	}

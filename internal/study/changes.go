@@ -18,7 +18,8 @@ func configChanges(base, other *runs.Run) []string {
 		list = append(list, other.Dir+": "+fmt.Sprintf(format, args...))
 	}
 	if a.Dataset.SHA256 != b.Dataset.SHA256 {
-		add("another dataset than %s: %s, not %s; samples are matched by their ids", base.Dir, b.Dataset.Path, a.Dataset.Path)
+		add("another dataset than %s: %s, not %s; samples are matched by their ids", base.Dir, b.Dataset.Path,
+			a.Dataset.Path)
 	}
 	if !maps.Equal(a.Dataset.Map, b.Dataset.Map) {
 		add("other columns of the dataset are read (--map)")
@@ -28,7 +29,8 @@ func configChanges(base, other *runs.Run) []string {
 		case backend.Presence:
 			add("only one of the runs has %s", d.Role.WithArticle())
 		case backend.Weights:
-			add("another %s: %s, not %s; the difference is also one of the models that score", d.Role.Title(), d.B.Name, d.A.Name)
+			add("another %s: %s, not %s; the difference is also one of the models that score", d.Role.Title(), d.B.Name,
+				d.A.Name)
 		case backend.Engine:
 			add("the %s on another engine: %s, not %s", d.Role.Title(), d.B.Engine, d.A.Engine)
 		case backend.ContextSize:

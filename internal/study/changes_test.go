@@ -78,13 +78,17 @@ func TestConfigChanges(t *testing.T) {
 	}
 	scores := "; the difference is also one of the models that score"
 	check("", func(*runs.Config) {})
-	check("other: another judge: large, not small"+scores, func(c *runs.Config) { c.Judge.Name, c.Judge.Digest = "large", "sha256:9" })
-	check("other: another embedding model: mini, not mini"+scores, func(c *runs.Config) { c.Embedder.Digest = "sha256:9" })
+	check("other: another judge: large, not small"+scores,
+		func(c *runs.Config) { c.Judge.Name, c.Judge.Digest = "large", "sha256:9" })
+	check("other: another embedding model: mini, not mini"+scores,
+		func(c *runs.Config) { c.Embedder.Digest = "sha256:9" })
 	check("other: another encoder: nli, not nli"+scores, func(c *runs.Config) { c.Encoder.Digest = "sha256:9" })
 	check("other: only one of the runs has an encoder", func(c *runs.Config) { c.Encoder = nil })
 	check("other: the encoder on another engine: onnx, not llama", func(c *runs.Config) { c.Encoder.Engine = "onnx" })
 	check("other: the judge with another context size: 4096, not 2048", func(c *runs.Config) { c.Judge.Context = 4096 })
 	check("other: another trained judge", func(c *runs.Config) { c.Judges = "bb" })
-	check("other: other frequencies of tokens in the references, by which some metrics weigh", func(c *runs.Config) { c.Frequencies = "" })
-	check("other: other columns of the dataset are read (--map)", func(c *runs.Config) { c.Dataset.Map = map[string]string{"answer": "output"} })
+	check("other: other frequencies of tokens in the references, by which some metrics weigh",
+		func(c *runs.Config) { c.Frequencies = "" })
+	check("other: other columns of the dataset are read (--map)",
+		func(c *runs.Config) { c.Dataset.Map = map[string]string{"answer": "output"} })
 }

@@ -116,7 +116,8 @@ func (o *CompareOptions) addRun(ctx context.Context, c *Comparison, base, other 
 		}
 		d := o.difference(ctx, base, other, m)
 		if d.N == 0 {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s: no sample has a score in both runs", other.Dir, m.Name))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s: no sample has a score in both runs", other.Dir,
+				m.Name))
 			continue
 		}
 		found = true
@@ -214,6 +215,8 @@ func mostChanged(ids []string, a, b []float64, most int) []Changed {
 			list = append(list, Changed{id, a[i], b[i], b[i] - a[i]})
 		}
 	}
-	slices.SortStableFunc(list, func(x, y Changed) int { return cmp.Compare(math.Abs(y.Difference), math.Abs(x.Difference)) })
+	slices.SortStableFunc(list, func(x, y Changed) int {
+		return cmp.Compare(math.Abs(y.Difference), math.Abs(x.Difference))
+	})
 	return list[:min(most, len(list))]
 }

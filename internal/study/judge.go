@@ -140,7 +140,8 @@ func readJudgeText(path string) ([]byte, error) {
 }
 
 // Test applies a trained judge to rows, and measures what it predicts. Warn is told what to know before the figures.
-func (f *JudgeFile) Test(ctx context.Context, rows *JudgeRows, seed uint64, warn func(format string, args ...any)) (*JudgeTest, []Prediction, error) {
+func (f *JudgeFile) Test(ctx context.Context, rows *JudgeRows, seed uint64,
+	warn func(format string, args ...any)) (*JudgeTest, []Prediction, error) {
 	j := &f.TrainedJudge
 	if err := rows.fits(j); err != nil {
 		return nil, nil, &runs.InputError{Err: err}

@@ -21,11 +21,13 @@ import (
 // row and not id by id.
 func TestJudgeFiguresPairRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	r := &JudgeRows{features: []string{"length/words"}, label: metrics.JudgeLabel{Field: "good", Max: 1}, binary: true, sets: make([]JudgeSet, 2)}
+	r := &JudgeRows{features: []string{"length/words"}, label: metrics.JudgeLabel{Field: "good", Max: 1}, binary: true,
+		sets: make([]JudgeSet, 2)}
 	var predicted, mine, other []float64
 	var truth []bool
 	for i := range 200 {
-		row := judgeRow{id: fmt.Sprint(i % 100), set: i / 100, label: boolean(rng.Float64() < 0.5), values: []float64{rng.NormFloat64()}}
+		row := judgeRow{id: fmt.Sprint(i % 100), set: i / 100, label: boolean(rng.Float64() < 0.5),
+			values: []float64{rng.NormFloat64()}}
 		row.values[0] += row.label
 		p := rng.Float64()*0.5 + row.label*0.5
 		if row.set == 1 && i%3 == 0 {
@@ -58,7 +60,8 @@ func TestTrainJudge(t *testing.T) {
 	for i := range 80 {
 		id, good := fmt.Sprint("s", i), i%2
 		words = append(words, runstest.Scored(id, "length/words", float64(5+i%7)/20))
-		r := runstest.Scored(id, "answer_correctness/token_recall", min(max(0.3*rng.NormFloat64()+0.25+0.5*float64(good), 0), 1))
+		r := runstest.Scored(id, "answer_correctness/token_recall",
+			min(max(0.3*rng.NormFloat64()+0.25+0.5*float64(good), 0), 1))
 		if i == 3 {
 			r = metrics.Result{Sample: id, Metric: r.Metric, Error: "it broke", Kind: metrics.Failed}
 		}
@@ -81,8 +84,10 @@ func TestTrainJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := file.Training.Sets[0]
-	if file.Metric != "x/judge" || set.Rows != 79 || set.LeftOut != 1 || len(set.Runs) != 2 || len(predictions) != 79 || len(file.Figures.Alone) != 2 ||
-		file.Figures.Judge.AUC == nil || file.Figures.Judge.AUC.Value < 0.7 || file.Figures.Alone[0].Metric != "answer_correctness/token_recall" {
+	if file.Metric != "x/judge" || set.Rows != 79 || set.LeftOut != 1 || len(set.Runs) != 2 || len(predictions) != 79 ||
+		len(file.Figures.Alone) != 2 ||
+		file.Figures.Judge.AUC == nil || file.Figures.Judge.AUC.Value < 0.7 ||
+		file.Figures.Alone[0].Metric != "answer_correctness/token_recall" {
 		t.Errorf("%+v", file)
 	}
 	text, err := json.Marshal(file)
@@ -98,16 +103,20 @@ func TestTrainJudge(t *testing.T) {
 		t.Fatalf("%+v %q %v", read, digest, err)
 	}
 	var said []string
-	test, _, err := read.Test(t.Context(), rows, 0, func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
-	if err != nil || test.On != "other data" || test.Judge.N != 79 || len(said) != 2 || !strings.Contains(said[0], "was trained on a.jsonl") {
+	test, _, err := read.Test(t.Context(), rows, 0,
+		func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
+	if err != nil || test.On != "other data" || test.Judge.N != 79 || len(said) != 2 ||
+		!strings.Contains(said[0], "was trained on a.jsonl") {
 		t.Errorf("%+v, %v, %q", test, err, said)
 	}
 	rows.asked = backend.Identities{backend.Judge: {Name: "other", Digest: "sha256:1"}}
 	rows.prompts = []metrics.PromptIdentity{{Name: "p", Digest: "sha256:2"}}
-	if _, _, err := read.Test(t.Context(), rows, 0, func(string, ...any) {}); err == nil || !strings.Contains(err.Error(), "another text of the prompt p") {
+	if _, _, err := read.Test(t.Context(), rows, 0, func(string, ...any) {}); err == nil ||
+		!strings.Contains(err.Error(), "another text of the prompt p") {
 		t.Errorf("another prompt: %v", err)
 	}
-	if _, err := LoadJudgeRows(t.Context(), dirs, []string{"length/characters"}, source); err == nil || !strings.Contains(err.Error(), "not all of the data has scores") {
+	if _, err := LoadJudgeRows(t.Context(), dirs, []string{"length/characters"}, source); err == nil ||
+		!strings.Contains(err.Error(), "not all of the data has scores") {
 		t.Errorf("a metric that was not run: %v", err)
 	}
 }

@@ -52,7 +52,8 @@ func (r *JudgeRows) figures(name string, predicted []float64, o stats.Options) (
 	})
 	if len(f.Alone) > 0 {
 		best := slices.Index(r.features, f.Alone[0].Metric)
-		mine := r.matched(func(row judgeRow) bool { return !math.IsNaN(row.values[best]) }, func(i int) float64 { return predicted[i] })
+		mine := r.matched(func(row judgeRow) bool { return !math.IsNaN(row.values[best]) },
+			func(i int) float64 { return predicted[i] })
 		f.compare(mine, r.column(best), r.binary, o)
 	}
 	if o.Err != nil {
@@ -87,7 +88,8 @@ func (r *JudgeRows) matched(wanted func(judgeRow) bool, score func(i int) float6
 
 // column is the scores of one feature, on the rows that have it.
 func (r *JudgeRows) column(k int) matched {
-	return r.matched(func(row judgeRow) bool { return !math.IsNaN(row.values[k]) }, func(i int) float64 { return r.rows[i].values[k] })
+	return r.matched(func(row judgeRow) bool { return !math.IsNaN(row.values[k]) },
+		func(i int) float64 { return r.rows[i].values[k] })
 }
 
 // grouped reports whether any two rows are of one group.

@@ -212,7 +212,8 @@ func (r *JudgeRows) models(data []*judgeData) error {
 			asked := list[0].Asks.Of(config.Models())
 			for _, d := range r.asked.Differences(asked) {
 				if d.In == backend.Weights {
-					return fmt.Errorf("the runs asked two %ss, %s and %s, whose scores mean different things", d.Role.Title(), d.A.Name, d.B.Name)
+					return fmt.Errorf("the runs asked two %ss, %s and %s, whose scores mean different things",
+						d.Role.Title(), d.A.Name, d.B.Name)
 				}
 			}
 			for role, id := range asked {
@@ -245,7 +246,8 @@ func (r *JudgeRows) scale(data []*judgeData) error {
 		r.binary = r.binary && d.labels.Binary()
 		low, high := d.labels.Span()
 		if low == high {
-			return fmt.Errorf("all labels of %s are %v: there is nothing to learn or to test from them", base(d.runs[0].Manifest.Config.Dataset.Path), low)
+			return fmt.Errorf("all labels of %s are %v: there is nothing to learn or to test from them",
+				base(d.runs[0].Manifest.Config.Dataset.Path), low)
 		}
 		if i == 0 {
 			r.label = metrics.JudgeLabel{Field: d.labels.Field, Min: low, Max: high}
@@ -260,7 +262,8 @@ func (r *JudgeRows) scale(data []*judgeData) error {
 // take takes in the labelled rows of a dataset.
 func (r *JudgeRows) take(d *judgeData, questions map[string]string) {
 	run := d.runs[0]
-	set := JudgeSet{Dataset: base(run.Manifest.Config.Dataset.Path), SHA256: run.Manifest.Config.Dataset.SHA256, Field: d.labels.Field}
+	set := JudgeSet{Dataset: base(run.Manifest.Config.Dataset.Path), SHA256: run.Manifest.Config.Dataset.SHA256,
+		Field: d.labels.Field}
 	for _, of := range d.runs {
 		set.Runs = append(set.Runs, base(of.Dir))
 	}
@@ -270,7 +273,8 @@ func (r *JudgeRows) take(d *judgeData, questions map[string]string) {
 		if len(list) == 0 {
 			continue
 		}
-		row := judgeRow{id: id, set: len(r.sets), label: labels.Mean(list), group: cmp.Or(d.labels.GroupOf(run, id), questions[id])}
+		row := judgeRow{id: id, set: len(r.sets), label: labels.Mean(list),
+			group: cmp.Or(d.labels.GroupOf(run, id), questions[id])}
 		if low != r.label.Min || high != r.label.Max {
 			row.label = r.label.Min + (r.label.Max-r.label.Min)*(row.label-low)/(high-low)
 		}
@@ -383,12 +387,14 @@ func base(path string) string { return filepath.Base(filepath.Clean(path)) }
 func (r *JudgeRows) fits(j *metrics.TrainedJudge) error {
 	for _, d := range j.Models().Differences(r.asked) {
 		if d.In == backend.Weights {
-			return fmt.Errorf("the run asked the %s %s, and %s was trained on scores of %s", d.Role.Title(), d.B.Name, j.Metric, d.A.Name)
+			return fmt.Errorf("the run asked the %s %s, and %s was trained on scores of %s", d.Role.Title(), d.B.Name,
+				j.Metric, d.A.Name)
 		}
 	}
 	for _, p := range r.prompts {
 		if !slices.Contains(j.Prompts, p) {
-			return fmt.Errorf("the run asked with another text of the prompt %s than %s was trained on", p.Name, j.Metric)
+			return fmt.Errorf("the run asked with another text of the prompt %s than %s was trained on", p.Name,
+				j.Metric)
 		}
 	}
 	return nil

@@ -43,7 +43,8 @@ func TestAgreeWithKnownData(t *testing.T) {
 		near := func(got, want float64) bool { return math.Abs(got-want) < 0.0006 }
 		d := a.Differences[0]
 		if a.N != 207 || !near(a.Spearman.Value, ragas) || d.N != 207 || !near(a.Spearman.Value+d.Difference, bert) {
-			t.Errorf("%s: Ragas %v of %d rows, BERT K-precision %v of %d, want %v and %v of 207", field, a.Spearman.Value, a.N,
+			t.Errorf("%s: Ragas %v of %d rows, BERT K-precision %v of %d, want %v and %v of 207", field,
+				a.Spearman.Value, a.N,
 				a.Spearman.Value+d.Difference, d.N, ragas, bert)
 		}
 		if a.Raters.Raters != 3 || a.Raters.N != 213 || len(a.Raters.Others) != 3 || a.AUC != nil {
@@ -76,7 +77,8 @@ func runOfPeers(t *testing.T, path, peer string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := metrics.Result{Sample: sample.ID, Metric: "peers/" + peer, Error: "no contexts", Kind: metrics.NotApplicable}
+		r := metrics.Result{Sample: sample.ID, Metric: "peers/" + peer, Error: "no contexts",
+			Kind: metrics.NotApplicable}
 		var peers map[string]float64
 		if err := json.Unmarshal(sample.Extra["peers"], &peers); err != nil {
 			t.Fatal(err)

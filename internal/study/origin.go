@@ -11,7 +11,8 @@ import (
 
 // OriginOf is that of a metric in a run of a configuration.
 func OriginOf(c *runs.Config, metric string) runs.Origin {
-	return originOf(runs.Origin{IdentityFields: c.IdentityFields, Prompts: c.Prompts, Criteria: c.Criteria, Judges: c.Judges}, metric)
+	return originOf(runs.Origin{IdentityFields: c.IdentityFields, Prompts: c.Prompts, Criteria: c.Criteria,
+		Judges: c.Judges}, metric)
 }
 
 // originOf leaves out what a metric does not ask. What the user's own metrics ask is not known here: all stays.

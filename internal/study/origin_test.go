@@ -17,7 +17,8 @@ func TestOrigin(t *testing.T) {
 				Judge:    &backend.Identity{Name: "small", Digest: "sha256:1"},
 				Embedder: &backend.Identity{Name: "mini", Digest: "sha256:2"},
 			},
-			Prompts:  []metrics.PromptIdentity{{Name: "faithfulness_statements", Digest: "sha256:3"}, {Name: "other", Digest: "sha256:4"}},
+			Prompts: []metrics.PromptIdentity{{Name: "faithfulness_statements", Digest: "sha256:3"},
+				{Name: "other", Digest: "sha256:4"}},
 			Criteria: "sha256:5",
 		}
 	}
@@ -35,9 +36,13 @@ func TestOrigin(t *testing.T) {
 	check("faithfulness/claims", "", func(*runs.Config) {})
 	check("faithfulness/claims", "is for another judge, small", judge)
 	check("faithfulness/claims", "is for another judge, small", func(c *runs.Config) { c.Judge = nil })
-	check("faithfulness/claims", "", func(c *runs.Config) { c.Judge = &backend.Identity{Name: "another name", Digest: "sha256:1"} })
+	check("faithfulness/claims", "", func(c *runs.Config) {
+		c.Judge = &backend.Identity{Name: "another name",
+			Digest: "sha256:1"}
+	})
 	check("faithfulness/claims", "", func(c *runs.Config) { c.Embedder, c.Criteria = nil, "" })
-	check("faithfulness/claims", "another text of the prompt faithfulness_statements", func(c *runs.Config) { c.Prompts[0].Digest = "sha256:9" })
+	check("faithfulness/claims", "another text of the prompt faithfulness_statements",
+		func(c *runs.Config) { c.Prompts[0].Digest = "sha256:9" })
 	check("faithfulness/claims", "", func(c *runs.Config) { c.Prompts[1].Digest = "sha256:9" })
 	check("answer_relevance/questions", "another embedding model, mini", func(c *runs.Config) { c.Embedder = nil })
 	check("answer_correctness/contains", "", judge)

@@ -134,10 +134,12 @@ type Purchase struct {
 // PPI is the estimate, with how many labels make its interval so wide; 0: half as wide as it is.
 func (sys *System) PPI(width float64) PPI {
 	p := sys.stats
-	r := PPI{Run: sys.run.Dir, Metric: sys.metric.Name, Field: sys.labels.Field, Estimate: p.Estimate, Lo: p.Interval.Lo, Hi: p.Interval.Hi,
-		Level: sys.level, Lambda: p.Lambda, Labeled: p.Labelled, Unlabeled: p.Scored, Classical: Bounds{p.Classical, p.Alone.Lo, p.Alone.Hi},
-		Plain:   Bounds{sys.plain.Estimate, sys.plain.Interval.Lo, sys.plain.Interval.Hi},
-		Imputed: p.Imputed, Effective: p.Effective, Warnings: slices.Concat(p.Warnings, sys.notes)}
+	r := PPI{Run: sys.run.Dir, Metric: sys.metric.Name, Field: sys.labels.Field, Estimate: p.Estimate,
+		Lo: p.Interval.Lo, Hi: p.Interval.Hi,
+		Level: sys.level, Lambda: p.Lambda, Labeled: p.Labelled, Unlabeled: p.Scored,
+		Classical: Bounds{p.Classical, p.Alone.Lo, p.Alone.Hi},
+		Plain:     Bounds{sys.plain.Estimate, sys.plain.Interval.Lo, sys.plain.Interval.Hi},
+		Imputed:   p.Imputed, Effective: p.Effective, Warnings: slices.Concat(p.Warnings, sys.notes)}
 	if width == 0 {
 		width = (r.Hi - r.Lo) / 2
 	}
@@ -173,7 +175,8 @@ type Decision struct {
 func Rank(ctx context.Context, systems []*System, width float64) (*Ranking, error) {
 	for _, sys := range systems[1:] {
 		if first := systems[0].metric; sys.metric.Name != first.Name {
-			return nil, runs.Inputf("%s has %s and %s has %s: a ranking is by one metric", systems[0].run.Dir, first.Name, sys.run.Dir, sys.metric.Name)
+			return nil, runs.Inputf("%s has %s and %s has %s: a ranking is by one metric", systems[0].run.Dir,
+				first.Name, sys.run.Dir, sys.metric.Name)
 		}
 	}
 	systems = slices.Clone(systems)
@@ -209,7 +212,8 @@ func Rank(ctx context.Context, systems []*System, width float64) (*Ranking, erro
 func decide(a, b *System) Decision {
 	d := Decision{First: a.run.Dir, Second: b.run.Dir}
 	if data, ok := paired(a, b); ok {
-		p, err := stats.NewPPI(data.labels, data.scores, data.others, stats.Options{Level: a.level, Groups: data.groups})
+		p, err := stats.NewPPI(data.labels, data.scores, data.others,
+			stats.Options{Level: a.level, Groups: data.groups})
 		if err == nil {
 			d.Paired, d.Difference, d.Lo, d.Hi, d.P = true, p.Estimate, p.Interval.Lo, p.Interval.Hi, p.P(0)
 			return d

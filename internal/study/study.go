@@ -79,7 +79,8 @@ func (m matched) truths() (kept matched, truth []bool) {
 		if y == 0.5 {
 			continue
 		}
-		kept.ids, kept.scores, kept.labels = append(kept.ids, m.ids[i]), append(kept.scores, m.scores[i]), append(kept.labels, boolean(y > 0.5))
+		kept.ids, kept.scores, kept.labels = append(kept.ids, m.ids[i]), append(kept.scores, m.scores[i]),
+			append(kept.labels, boolean(y > 0.5))
 		if m.groups != nil {
 			kept.groups = append(kept.groups, m.groups[i])
 		}
@@ -95,7 +96,8 @@ func (m matched) only(other map[string]float64) matched {
 		if _, ok := other[id]; !ok {
 			continue
 		}
-		kept.ids, kept.scores, kept.labels = append(kept.ids, id), append(kept.scores, m.scores[i]), append(kept.labels, m.labels[i])
+		kept.ids, kept.scores, kept.labels = append(kept.ids, id), append(kept.scores, m.scores[i]),
+			append(kept.labels, m.labels[i])
 		if m.groups != nil {
 			kept.groups = append(kept.groups, m.groups[i])
 		}

@@ -60,7 +60,8 @@ func TestLabelBook(t *testing.T) {
 	}
 	one, two := open(), open()
 	yes, no := 1, 0
-	for _, err := range []error{one.Put("a", &yes, ""), two.Put("b", &no, ""), one.Put("c", nil, ""), two.Put("a", &no, "")} {
+	for _, err := range []error{one.Put("a", &yes, ""), two.Put("b", &no, ""), one.Put("c", nil, ""),
+		two.Put("a", &no, "")} {
 		if err != nil {
 			t.Fatal(err)
 		}

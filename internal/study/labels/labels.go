@@ -73,7 +73,8 @@ func (o *Source) Load(ctx context.Context, run *runs.Scores) (*Set, error) {
 		return nil, err
 	}
 	defer data.Close()
-	l := &Set{Field: field, Ratings: map[string][]Rating{}, Peers: map[string]map[string]float64{}, group: map[string]string{}}
+	l := &Set{Field: field, Ratings: map[string][]Rating{}, Peers: map[string]map[string]float64{},
+		group: map[string]string{}}
 	known := map[string]bool{}
 	for _, id := range run.Samples {
 		known[id] = true
@@ -145,7 +146,8 @@ func (o *Source) Open(ctx context.Context, run *runs.Scores) (*dataset.Reader, e
 		path = o.Data
 	}
 	if path == "-" {
-		return nil, runs.Inputf("%s scored standard input, which is gone", run.Dir).WithHint("name the file with --data FILE, or the labels with --labels FILE")
+		return nil, runs.Inputf("%s scored standard input, which is gone",
+			run.Dir).WithHint("name the file with --data FILE, or the labels with --labels FILE")
 	}
 	// A limit would leave the hash of the rest unread; the samples beyond it are not in the run anyway.
 	data, err := dataset.Open(ctx, path, dataset.Options{Map: scored.Map})
@@ -161,7 +163,8 @@ func (o *Source) Open(ctx context.Context, run *runs.Scores) (*dataset.Reader, e
 			return nil, runs.Inputf("%s changed since %s scored it", path, run.Dir).WithHint(
 				"run again, or name a file whose ids mean the same rows with --data FILE")
 		}
-		o.warn("%s is not the file that was scored, but has samples of the same ids: see that they mean the same rows", path)
+		o.warn("%s is not the file that was scored, but has samples of the same ids: see that they mean the same rows",
+			path)
 	}
 	return data, nil
 }
@@ -178,7 +181,8 @@ func (r *reader) row(l *Set, sample *metrics.Sample, run *runs.Scores, known map
 	if text, ok := textOf(sample.Extra["sample"]); r.own && ok {
 		id = text
 	}
-	if of, ok := textOf(sample.Extra["run"]); r.own && ok && of != run.Dir && of != filepath.Base(filepath.Clean(run.Dir)) {
+	if of, ok := textOf(sample.Extra["run"]); r.own && ok && of != run.Dir &&
+		of != filepath.Base(filepath.Clean(run.Dir)) {
 		return nil
 	}
 	raw := r.find(sample, l.Field)
@@ -235,7 +239,8 @@ func (r *reader) find(sample *metrics.Sample, field string) json.RawMessage {
 // none says that no row of the run has a label, and what there is.
 func (r *reader) none(sum dataset.Summary, field string, foreign int) error {
 	if foreign > 0 {
-		return fmt.Errorf("%s labels %d samples, but none that the run scored: are the ids the same?", sum.Name, foreign)
+		return fmt.Errorf("%s labels %d samples, but none that the run scored: are the ids the same?", sum.Name,
+			foreign)
 	}
 	var columns []string
 	for _, c := range sum.Columns {

@@ -14,7 +14,8 @@ import (
 
 // run is a run folder's scores of the samples a, b and c, in the dataset at a path.
 func run(dataset, sha string) *runs.Scores {
-	r := &runs.Scores{Run: &runs.Run{Dir: "runs/one"}, Samples: []string{"a", "b", "c"}, Group: map[string]string{"a": "g"}}
+	r := &runs.Scores{Run: &runs.Run{Dir: "runs/one"}, Samples: []string{"a", "b", "c"},
+		Group: map[string]string{"a": "g"}}
 	r.Manifest.Config.Dataset = runs.Dataset{Path: dataset, SHA256: sha}
 	return r
 }
@@ -52,7 +53,8 @@ func TestLoadFile(t *testing.T) {
 		t.Errorf("group %q, mean %v", g, Mean(l.Ratings["a"]))
 	}
 	l, err = (&Source{File: path, Positive: "3"}).Load(t.Context(), run("", ""))
-	if want := map[string][]Rating{"a": {{0, 1}, {1, 0}}, "b": {{0, 0}, {2, 1}}}; err != nil || !reflect.DeepEqual(l.Ratings, want) || !l.Binary() {
+	if want := map[string][]Rating{"a": {{0, 1}, {1, 0}}, "b": {{0, 0}, {2, 1}}}; err != nil ||
+		!reflect.DeepEqual(l.Ratings, want) || !l.Binary() {
 		t.Errorf("at least 3: %+v, %v", l, err)
 	}
 }
@@ -74,13 +76,16 @@ func TestLoadFails(t *testing.T) {
 	check("standard input", "--data FILE", Source{Human: "good"}, run("-", ""))
 	check("it takes a number", "", Source{Human: "good", Positive: "high"}, run(data, ""))
 	check("none that the run scored", "", Source{File: file(t, "l.csv", "sample,label\nz,1\n")}, run(data, ""))
-	check(`has no label "label": its columns are`, "", Source{File: file(t, "l.csv", "sample,other\na,1\n")}, run(data, ""))
-	check("neither a number nor true or false", "", Source{File: file(t, "l.csv", "sample,label\na,fine\n")}, run(data, ""))
+	check(`has no label "label": its columns are`, "", Source{File: file(t, "l.csv", "sample,other\na,1\n")},
+		run(data, ""))
+	check("neither a number nor true or false", "", Source{File: file(t, "l.csv", "sample,label\na,fine\n")},
+		run(data, ""))
 
 	var said []string
 	warn := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	l, err := (&Source{Human: "good", Data: data, Warn: warn}).Load(t.Context(), run("gone.jsonl", "00"))
-	if err != nil || len(l.Ratings["a"]) != 1 || len(said) != 1 || !strings.Contains(said[0], "is not the file that was scored") {
+	if err != nil || len(l.Ratings["a"]) != 1 || len(said) != 1 ||
+		!strings.Contains(said[0], "is not the file that was scored") {
 		t.Errorf("another file by name: %+v, %v, %q", l, err, said)
 	}
 	check(`its column human holds good`, "", Source{Human: "bad", Data: data}, run("gone.jsonl", "00"))

@@ -52,7 +52,8 @@ func peersOf(sample *metrics.Sample) map[string]float64 {
 // its rater's place.
 func parseRatings(raw json.RawMessage, first int) ([]Rating, error) {
 	raw = bytes.TrimSpace(raw)
-	if text, ok := textOf(raw); ok && strings.HasPrefix(strings.TrimSpace(text), "[") && !strings.HasPrefix(text, "[[") {
+	if text, ok := textOf(raw); ok && strings.HasPrefix(strings.TrimSpace(text), "[") &&
+		!strings.HasPrefix(text, "[[") {
 		raw = json.RawMessage(text) // a list in a cell of a table
 	}
 	values := []json.RawMessage{raw}
