@@ -16,7 +16,7 @@ Compares runs with the first of them, metric by metric, on the samples that both
 (the other run's score less the baseline's) with its 95% interval, and the p-value of a randomisation test: how
 often would a difference as large arise if it made no difference which run is which? p (Holm) allows for
 several comparisons in one table. A p-value below 0.05 is a difference worth believing; one above it is not
-a proof that there is none: the rows needed say how far the samples at hand can see.
+a proof that there is none: the minimum detectable effect says how far the samples at hand can see.
 
   assay compare before after
   assay compare before after --metric faithfulness --detect 0.02

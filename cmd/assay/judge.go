@@ -21,7 +21,7 @@ const judgeHelp = `
 Usage: assay judge train RUN... --dimension NAME --human FIELD -o JUDGE.json [flags]
        assay judge test JUDGE.json RUN... --human FIELD [flags]
 
-Trains a small judge: a model that predicts people's labels from the scores of other metrics, which it weighs
+Trains a judge: a small model that predicts people's labels from the scores of other metrics, which it weighs
 against each other. A run with many cheap metrics is what it learns from:
 
   assay run --data labelled.jsonl --metrics faithfulness/k_precision,faithfulness/cosine,length/words -o features
@@ -30,8 +30,8 @@ against each other. A run with many cheap metrics is what it learns from:
   assay run --data new.jsonl --judge-file judge.json -o results      the metric faithfulness/judge
 
 Runs of one dataset are joined by sample; runs of several datasets are learned from together. A regularised logistic
-regression, boosted shallow trees and the mean of both are tried on rows that they were not fitted to, and what
-is printed was measured on rows that had no part in fitting or choosing. Rows with the same question, or of
+regression, boosted shallow trees and the mean of both are compared by nested k-fold cross-validation, and what
+is printed was measured on held-out rows, which had no part in fitting or choosing. Rows with the same question, or of
 one group, are never learned from and tested on. The judge is a JSON file that people can read; it holds
 only for the models and prompts that its metrics asked, and refuses others. docs/judge.md tells the rest.
 ` + labelHelp

@@ -11,12 +11,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 )
-
-// version is set by the build: -ldflags "-X main.version=v0.1.0".
-var version = "devel"
 
 const usage = `Assay scores RAG and LLM outputs with models that run on this machine.
 
@@ -118,19 +114,4 @@ func command(ctx context.Context, std *std, args []string) error {
 		return usageError{errors.New("which command?")}
 	}
 	return usagef("unknown command %q: assay --help lists them", name)
-}
-
-// buildVersion is the version that the build was given, or the commit it was built from.
-func buildVersion() string {
-	if version != "devel" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				return version + " " + s.Value[:12]
-			}
-		}
-	}
-	return version
 }

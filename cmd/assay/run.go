@@ -382,7 +382,7 @@ func (s *std) tally(st *stack) {
 	if w.PromptTokens == 0 {
 		return
 	}
-	s.note("the judge read %d tokens of prompt, of which %.0f%% were shared, and wrote %d, %.1f replies at a time",
+	s.note("the judge: %d prompt tokens (%.0f%% prefix-cached), %d completion tokens, %.1f sequences decoded at a time",
 		w.PromptTokens, 100*(1-float64(w.PromptComputed)/float64(w.PromptTokens)),
 		w.OutputTokens, float64(w.StepSequences)/float64(max(1, w.Steps)))
 }

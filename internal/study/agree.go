@@ -46,10 +46,10 @@ type AtThreshold struct {
 	CrossValidated bool      `json:"cross_validated,omitempty"` // the accuracy is of thresholds found on other rows
 }
 
-// Reliability is how well scores hold what they promise as probabilities.
+// Reliability is how well scores are calibrated as probabilities.
 type Reliability struct {
 	Error    float64 `json:"error"`
-	Expected float64 `json:"expected"` // of perfectly calibrated scores
+	Expected float64 `json:"expected"` // the error that perfectly calibrated scores would show at this n
 	P        float64 `json:"p"`
 	Bins     []Bin   `json:"bins"` // a reliability diagram
 }

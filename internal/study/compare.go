@@ -52,7 +52,7 @@ type TTest struct {
 	P  float64 `json:"p"`
 }
 
-// A Detectable is what it takes to see a difference.
+// A Detectable is the minimum detectable effect at this n, and how many rows detect a given one.
 type Detectable struct {
 	Power      float64  `json:"power"`
 	Difference float64  `json:"difference"`         // to be seen

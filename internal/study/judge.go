@@ -74,7 +74,7 @@ type TrainOptions struct {
 	Tool      string // that trains it
 	Dimension string // what the labels are about: the metric is Dimension/judge
 	Method    string // one of judge.Methods; "": the one that does best on other rows
-	Folds     int    // parts that the rows are dealt into for the figures
+	Folds     int    // of the outer cross-validation, from which the figures are
 	Seed      uint64
 }
 
