@@ -28,7 +28,7 @@ func TestImports(t *testing.T) {
 		"internal/corpus":        {"backend", "tokenize", "internal/parquet"},
 		"internal/testset":       {"backend", "tokenize", "metrics", "internal/corpus"},
 		"internal/runs":          {"backend", "metrics", "internal/stats", "internal/parquet"}, // stats: a manifest holds calibration maps
-		"internal/runs/runstest": {"backend", "metrics", "internal/runs"},
+		"internal/runs/runstest": {"metrics", "internal/runs"},
 		"internal/study":         {"backend", "metrics", "internal/dataset", "internal/judge", "internal/runs", "internal/stats", "internal/study/labels"},
 		"internal/study/labels":  {"metrics", "internal/dataset", "internal/runs"},
 		"internal/desk":          {"metrics", "internal/report", "internal/study/labels"},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -64,7 +63,7 @@ func (s *std) showSample(ctx context.Context, run *runs.Run, id, metric string) 
 
 // say prints what datasets and models say, none of which is trusted with the terminal.
 func (s *std) say(format string, args ...any) {
-	io.WriteString(s.out, report.Printable(fmt.Sprintf(format, args...)))
+	fmt.Fprint(s.out, report.Printable(fmt.Sprintf(format, args...)))
 }
 
 func (s *std) showResult(r metrics.Result) {
