@@ -191,7 +191,7 @@ func TestRoundTrip(t *testing.T) {
 	for i := range all {
 		check(b, i, "in another run")
 	}
-	st, err := store.Stats()
+	st, err := store.Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

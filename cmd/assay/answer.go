@@ -10,6 +10,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
 	"github.com/assay-eval/assay/internal/dataset"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/testset"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/prompts"
@@ -228,7 +229,7 @@ func (o *answerOptions) readQuestions(ctx context.Context) ([]*metrics.Sample, d
 }
 
 // answer answers the questions that the journal does not have yet, and writes the file.
-func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer, questions []*metrics.Sample, j *testset.Journal, r answerReport) error {
+func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer, questions []*metrics.Sample, j *runs.Journal, r answerReport) error {
 	var rows []any
 	failed := ""
 	count := func(id, problem string) {
@@ -286,9 +287,9 @@ func ownPrompts(dir string) (prompts.Set, error) {
 }
 
 // openJournal opens the journal of an output file and says how far an earlier attempt came.
-func openJournal(s *std, output string, config any, overwrite bool) (*testset.Journal, error) {
-	j, err := testset.OpenJournal(output, config, overwrite)
-	if errors.As(err, new(*testset.ExistsError)) {
+func openJournal(s *std, output string, config any, overwrite bool) (*runs.Journal, error) {
+	j, err := runs.OpenJournal(output, config, overwrite)
+	if errors.As(err, new(*runs.ExistsError)) {
 		return nil, usageError{withHint(err, "write to another file, or discard it with --overwrite")}
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/testset"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -129,7 +130,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 }
 
 // make writes the questions that the journal does not have yet, and the file.
-func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *testset.Journal) error {
+func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *runs.Journal) error {
 	var drafts []testset.Draft
 	kept := 0
 	for _, piece := range j.Kept {

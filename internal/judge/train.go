@@ -61,7 +61,8 @@ func Train(ctx context.Context, t *Table, o Options) (*Outcome, error) {
 	case low == high:
 		return nil, errors.New("all labels are alike: there is nothing to learn")
 	case len(parts) < 4:
-		return nil, fmt.Errorf("the rows are in %d groups only: too few to train on some and test on others", len(parts))
+		return nil, fmt.Errorf("the rows are in %d groups only: too few to train on some and test on others",
+			len(parts))
 	}
 	out := &Outcome{}
 	if t, out.Dropped = t.telling(); len(t.Features) == 0 {

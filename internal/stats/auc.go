@@ -178,6 +178,9 @@ func CrossValidatedAccuracy(scores []float64, labels []bool, o Options) Summary 
 	right := make([]float64, len(scores))
 	part := folds(len(scores), foldCount, o)
 	for k := range foldCount {
+		if o.err() != nil {
+			break
+		}
 		var s []float64
 		var l []bool
 		for i := range scores {

@@ -66,6 +66,9 @@ func distribution(n int, s statistic, value float64, o Options) (b *bootstrap, l
 	b = &bootstrap{}
 	draws := drawsFor(n)
 	for range draws {
+		if err := o.err(); err != nil {
+			return nil, 0, err
+		}
 		clear(weight)
 		for range units {
 			for _, row := range units[rng.IntN(len(units))] {
@@ -85,8 +88,8 @@ func distribution(n int, s statistic, value float64, o Options) (b *bootstrap, l
 		return nil, lost, errSame
 	}
 	b.bias = distuv.UnitNormal.Quantile(shareBelow(b.values, value, 1e-12))
-	b.acceleration = jackknife(n, units, s)
-	return b, lost, nil
+	b.acceleration = jackknife(n, units, s, o)
+	return b, lost, o.err()
 }
 
 // drawsFor is how many resamples of n rows are made: fewer of very many rows, whose distribution is nearly normal.
@@ -94,7 +97,7 @@ func drawsFor(n int) int { return min(max(40_000_000/n, 1000), 2000) }
 
 // jackknife is the acceleration of a statistic: a sixth of the skewness of what leaving out a unit does to it (Efron
 // 1987, section 6). Where it cannot be told, it is 0, which means none.
-func jackknife(n int, units [][]int, s statistic) float64 {
+func jackknife(n int, units [][]int, s statistic, o Options) float64 {
 	weight := make([]float64, n)
 	for i := range weight {
 		weight[i] = 1
@@ -102,6 +105,9 @@ func jackknife(n int, units [][]int, s statistic) float64 {
 	parts := min(len(units), max(20_000_000/n, 200), 1000) // of more units several are left out at a time
 	var m moments
 	for part := range parts {
+		if o.err() != nil {
+			return 0
+		}
 		for u := part; u < len(units); u += parts {
 			for _, row := range units[u] {
 				weight[row] = 0
@@ -156,6 +162,9 @@ func estimate(n int, s statistic, o Options, undefined string) (Estimate, error)
 	}
 	e.Value = value
 	b, lost, err := distribution(n, s, value, o)
+	if ended := o.err(); ended != nil {
+		return e, ended
+	}
 	if err != nil {
 		e.warn("%v: no interval", err)
 		return e, nil
@@ -206,6 +215,9 @@ func differenceOf(n int, first, second statistic, o Options, undefined string) (
 	}
 	d := Difference{Estimate: Estimate{Value: value, N: n}, P: 1}
 	b, lost, err := distribution(n, s, value, o)
+	if ended := o.err(); ended != nil {
+		return d, ended
+	}
 	if err != nil {
 		d.warn("%v: no interval", err)
 		return d, nil

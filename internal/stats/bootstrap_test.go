@@ -26,7 +26,7 @@ func TestBootstrapOfMean(t *testing.T) {
 	values := aircon()
 	n := len(values)
 	s := weightedMean(values)
-	if a := jackknife(n, unitsOf(n, nil), s); !near(a, 0.0938, 0.00005) {
+	if a := jackknife(n, unitsOf(n, nil), s, Options{}); !near(a, 0.0938, 0.00005) {
 		t.Errorf("acceleration %v, want 0.0938", a)
 	}
 	e, err := estimate(n, s, Options{}, "")

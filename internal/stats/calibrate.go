@@ -199,7 +199,10 @@ func Calibrate(scores, targets []float64, falling bool, o Options) (*Fit, error)
 	f := &Fit{Losses: map[string]float64{}}
 	best := math.Inf(1)
 	for _, way := range ways {
-		p := predictions(scores, targets, part, way.fit)
+		p := predictions(scores, targets, part, way.fit, o)
+		if err := o.err(); err != nil {
+			return nil, err
+		}
 		loss := LogLoss(p, targets)
 		f.Losses[way.name] = loss
 		if loss < best {
@@ -232,9 +235,12 @@ func fitters(falling bool, o Options) []fitter {
 }
 
 // predictions predicts each row from a map fitted to the rows of the other parts.
-func predictions(scores, targets []float64, part []int, fit func(s, t []float64) *Map) []float64 {
+func predictions(scores, targets []float64, part []int, fit func(s, t []float64) *Map, o Options) []float64 {
 	p := make([]float64, len(scores))
 	for k := range foldCount {
+		if o.err() != nil {
+			return p
+		}
 		var s, t []float64
 		for i := range scores {
 			if part[i] != k {

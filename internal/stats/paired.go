@@ -120,7 +120,7 @@ func (p *Pairing) test(sums []float64, o Options) (value float64, exact bool, te
 	if len(sums) <= countMost {
 		return countFlips(sums), true, "randomisation"
 	}
-	return drawFlips(sums, o.Seed), false, "randomisation"
+	return drawFlips(sums, o), false, "randomisation"
 }
 
 // countFlips is the share of all patterns of signs that bring the sum as far from 0 as it is. Flipping all signs
@@ -152,12 +152,15 @@ func countFlips(sums []float64) float64 {
 
 // drawFlips estimates the same from random patterns; the pattern seen counts as one of them, so that the test
 // keeps its level (Phipson and Smyth 2010, "Permutation p-values should never be zero").
-func drawFlips(sums []float64, seed uint64) float64 {
+func drawFlips(sums []float64, o Options) float64 {
 	total, size := sumOf(sums)
 	limit := math.Abs(total) - 1e-9*size
-	rng := rand.New(rand.NewPCG(seed, 0x666c6970))
+	rng := rand.New(rand.NewPCG(o.Seed, 0x666c6970))
 	as := 1
 	for range flips {
+		if o.err() != nil {
+			return 1
+		}
 		now := 0.0
 		var coins uint64
 		for i, s := range sums {

@@ -38,7 +38,7 @@ func TestMaize(t *testing.T) {
 		t.Errorf("t %+v, want Fisher's 2.148", p.T)
 	}
 	// Drawn at random the p-value is the same to within the drawing.
-	if drawn := drawFlips(second, 1); !near(drawn, p.P, 4*math.Sqrt(p.P/flips)) {
+	if drawn := drawFlips(second, Options{Seed: 1}); !near(drawn, p.P, 4*math.Sqrt(p.P/flips)) {
 		t.Errorf("drawn %v, counted %v", drawn, p.P)
 	}
 }

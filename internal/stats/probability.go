@@ -69,6 +69,9 @@ func Calibration(scores, targets []float64, o Options) (Reliability, error) {
 	const draws = 1000
 	as := 1
 	for range draws {
+		if err := o.err(); err != nil {
+			return r, err
+		}
 		var trues [tenths]float64
 		for _, p := range scores {
 			if rng.Float64() < p {

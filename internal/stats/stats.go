@@ -35,6 +35,19 @@ type Options struct {
 	// Groups holds the group of each row, for functions that take slices of rows: rows that share a group
 	// are not independent. A row in "" is in no group; nil: no row is in one.
 	Groups []string
+
+	// Err, a context's for example, is asked while something is drawn many times: once it returns an error, the work is
+	// given up. A function that returns errors returns that one; what any other returns then means nothing, and it is the
+	// caller who asks Err again. nil: never.
+	Err func() error
+}
+
+// err is what Err says, nil without one.
+func (o Options) err() error {
+	if o.Err == nil {
+		return nil
+	}
+	return o.Err()
 }
 
 func (o Options) level() float64 {
@@ -255,7 +268,7 @@ func (m *Mean) abc(level, m2, a float64) *Interval {
 }
 
 func (m *Mean) bca(o Options, units []unit, a float64) *Interval {
-	means, below := m.resample(o.Seed, units)
+	means, below := m.resample(o, units)
 	b := bootstrap{values: means, bias: distuv.UnitNormal.Quantile(below), acceleration: a}
 	lo, hi := b.ends(o.Level)
 	return &Interval{Lo: m.within(lo), Hi: m.within(hi), Level: o.Level, Method: BCa}
@@ -263,7 +276,7 @@ func (m *Mean) bca(o Options, units []unit, a float64) *Interval {
 
 // resample returns the means of resamples of the units, sorted, and the share of them below the mean of the values,
 // equal ones counted half. The share is never 0 or 1.
-func (m *Mean) resample(seed uint64, units []unit) (means []float64, below float64) {
+func (m *Mean) resample(o Options, units []unit) (means []float64, below float64) {
 	slices.SortFunc(units, unit.compare) // so that the order in which they came does not matter
 	sums, sizes := make([]float64, len(units)), make([]int, len(units))
 	alike := true // in size: then only the sums are drawn
@@ -271,9 +284,12 @@ func (m *Mean) resample(seed uint64, units []unit) (means []float64, below float
 		sums[i], sizes[i] = u.sum, u.n
 		alike = alike && u.n == units[0].n
 	}
-	rng := random(seed)
+	rng := random(o.Seed)
 	means = make([]float64, resamples)
 	for i := range means {
+		if o.err() != nil {
+			break
+		}
 		sum, n := 0.0, 0
 		if alike {
 			for range sums {

@@ -1,4 +1,4 @@
-package main
+package study
 
 import (
 	"encoding/json"
@@ -17,8 +17,8 @@ func TestStatisticsDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(b)
-	types := map[string]any{"comparison": &comparison{}, "agreement": &agreement{}, "preferences": &preferences{},
-		"ppiResult": &ppiResult{}, "ranked": &ranked{}, "calibrated": &calibrated{}}
+	types := map[string]any{"comparison": &Comparison{}, "agreement": &Agreement{}, "preferences": &Preferences{},
+		"ppiResult": &PPI{}, "ranked": &Ranking{}, "calibrated": &Calibrated{}}
 	seen := 0
 	for _, block := range regexp.MustCompile("(?s)```json (\\w+)\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		d := json.NewDecoder(strings.NewReader(block[2]))
@@ -41,7 +41,7 @@ func TestStatisticsDocs(t *testing.T) {
 			for i := range v.NumField() {
 				f := v.Field(i)
 				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-				if name == "" && !f.Anonymous {
+				if name == "-" || name == "" && !f.Anonymous {
 					continue
 				}
 				if name != "" {

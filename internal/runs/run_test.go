@@ -1,4 +1,4 @@
-package report
+package runs
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/assay-eval/assay/backend"
-
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -125,7 +124,7 @@ func TestDamagedLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	var msg string
-	for _, err := range r.Results() {
+	for _, err := range r.Results(t.Context()) {
 		if err != nil {
 			msg = err.Error()
 		}
