@@ -223,7 +223,8 @@ func (p *page) open(a atom.Atom) {
 		return
 	}
 	switch a {
-	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Svg, atom.Math, atom.Select, atom.Textarea, atom.Iframe:
+	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Svg, atom.Math, atom.Select, atom.Textarea,
+		atom.Iframe:
 		p.silent, p.nested = a, 1
 	case atom.Title:
 		p.in = a

@@ -1,15 +1,15 @@
-// Package stats says how sure one can be of what was measured.
+// Package stats computes statistics with confidence intervals, and tests of differences.
 //
 // Its parts, a file each:
 //
-//	stats.go, cluster.go    means, also of rows that come in groups
-//	bootstrap.go            intervals for any statistic of rows, and for the difference of two
-//	rank.go, auc.go         how far scores agree with labels: correlations, the ROC curve, thresholds
-//	agreement.go            how far raters agree with each other
-//	probability.go          how good scores are as probabilities
-//	calibrate.go            maps from scores to probabilities, fitted and tested on different rows
-//	paired.go, power.go     two systems on the same rows, and how many rows are enough
-//	ppi.go                  a few labels and many scores: prediction-powered inference
+//	stats.go, cluster.go    means, also of clustered rows
+//	bootstrap.go            BCa bootstrap intervals for any statistic of rows, and for the difference of two
+//	rank.go, auc.go         agreement of scores with labels: rank correlations, AUC, thresholds
+//	agreement.go            inter-rater agreement: Krippendorff's alpha, Cohen's kappa
+//	probability.go          scores as probabilities: Brier score, log loss, expected calibration error
+//	calibrate.go            calibration maps (Platt, isotonic), chosen by k-fold cross-validation
+//	paired.go, power.go     paired comparisons: randomisation test, t-test, power, minimum detectable effect
+//	ppi.go                  prediction-powered inference: a few labels and many scores
 //
 // No number travels alone: a [Summary] or an [Estimate] carries how many values there were, a confidence interval
 // with the method that gave it, and warnings. Nothing is random from one run to the next: whatever is drawn
@@ -59,8 +59,12 @@ func (o Options) level() float64 {
 
 // A Summary describes a set of values by their mean.
 type Summary struct {
-	N        int
-	Groups   int       // independent ones, single values included, as far as they are kept apart; 0 where no two values share one
+	N int // values
+
+	// Groups are the independent ones, single values included, as far as they are kept apart; 0 where no two values
+	// share one.
+	Groups int
+
 	Mean     float64   // 0 if N is 0: look at N first
 	Interval *Interval // nil if there is none: then a warning says why
 	Warnings []string
@@ -97,7 +101,7 @@ const (
 const (
 	resamples = 10_000
 	keepMost  = 2_000 // values; a larger set is summarised by its moments
-	few       = 20    // values; below it the bootstrap's intervals are known to be too short
+	few       = 20    // values; below it, where the bootstrap's intervals are too short, there is a small-sample warning
 )
 
 // A Mean takes in values one by one, in bounded space, and summarises them. The zero Mean is empty.
@@ -187,7 +191,8 @@ func (m *Mean) Summary(o Options) Summary {
 		s.Groups = m.clusters.count()
 		what, units = "groups", s.Groups
 		if m.clusters.thrown {
-			warn("%d values from more than %d groups, whose rows are not independent: the interval is over %d parts that hold whole groups", m.n, mostGroups, units)
+			warn("%d values from more than %d groups, whose rows are not independent: the interval is over %d parts "+
+				"that hold whole groups", m.n, mostGroups, units)
 		} else if units > 1 {
 			warn("%d values from %d groups, whose rows are not independent: the interval is over the groups", m.n, units)
 		}

@@ -58,7 +58,8 @@ func ParseTypes(names []string, r Recipe) ([]Type, error) {
 		case r == WikiEval && t != Single:
 			return nil, fmt.Errorf("the recipe wikieval has no questions of type %q: only single", name)
 		case r == Questions && (t == Unanswerable || t == Noisy):
-			return nil, fmt.Errorf("the type %q is about the contexts of a row, and the recipe questions writes none: only single and several", name)
+			return nil, fmt.Errorf("the type %q is about the contexts of a row, and the recipe questions writes none: "+
+				"only single and several", name)
 		}
 		types = append(types, t)
 	}
@@ -92,10 +93,10 @@ func NewMaker(w *Writer, r *corpus.Retriever, recipe Recipe, types []Type, n int
 func (m *Maker) passage(id string) corpus.Passage { return m.Retriever.Passages[m.index[id]] }
 
 const (
-	roundTrip  = 20 // passages that a question is looked up in: its own must be the first, or none of them
+	roundTrip  = 20 // the top k that a question retrieves: its own passage must be the first, or none of them
 	minWords   = 20 // of a passage to ask about
 	partnerTop = 5  // the second passage of a question of two must be among so many
-	distractor = 3  // passages that stand beside the one of a noisy question, and instead of that of an unanswerable one
+	distractor = 3  // passages beside the one of a noisy question, and instead of that of an unanswerable one
 	padding    = 2  // passages that pad a context
 )
 
@@ -256,9 +257,9 @@ func (m *Maker) question(ctx context.Context, d *Draft, own []int) error {
 	return err
 }
 
-// roundTrip looks the question up. It is kept if its own passage comes first, and a second one soon after. A
-// passage that is not among the first 20 makes a negative of the question; one in between leaves it uncertain what
-// answers it.
+// roundTrip is the round-trip consistency filter of ARES: it looks the question up. It is kept if its own passage
+// comes first, and a second one soon after. A passage that is not among the first 20 makes a negative of the
+// question; one in between leaves it uncertain what answers it.
 func (m *Maker) roundTrip(ctx context.Context, d *Draft, own []int, text string) (bool, error) {
 	hits, err := m.Retriever.Search(ctx, d.Question, roundTrip)
 	if err != nil {
@@ -276,7 +277,8 @@ func (m *Maker) roundTrip(ctx context.Context, d *Draft, own []int, text string)
 		d.drop(fmt.Sprintf("the question does not find its passage among %d", roundTrip), "")
 		return false, nil
 	case len(own) > 1 && first > 2 || len(own) == 1 && first != 1:
-		d.drop("another passage answers the question better", fmt.Sprintf("its own comes as number %d, after %s", first, m.Retriever.Passages[hits[0].Index].ID))
+		d.drop("another passage answers the question better",
+			fmt.Sprintf("its own comes as number %d, after %s", first, m.Retriever.Passages[hits[0].Index].ID))
 		return false, nil
 	case len(own) > 1 && (rank(own[1]) == 0 || rank(own[1]) > partnerTop):
 		d.drop("the question does not find its second passage", "")
@@ -291,7 +293,9 @@ func (m *Maker) roundTrip(ctx context.Context, d *Draft, own []int, text string)
 }
 
 func (m *Maker) overlaps(p corpus.Passage, own []int) bool {
-	return slices.ContainsFunc(own, func(i int) bool { return p.ID == m.Retriever.Passages[i].ID || p.Overlaps(m.Retriever.Passages[i]) })
+	return slices.ContainsFunc(own, func(i int) bool {
+		return p.ID == m.Retriever.Passages[i].ID || p.Overlaps(m.Retriever.Passages[i])
+	})
 }
 
 // partner is the passage to ask about together with another: the nearest by words of those that share no text with
