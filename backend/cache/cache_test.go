@@ -242,7 +242,7 @@ func TestModes(t *testing.T) {
 	if len(drifts) != 1 {
 		t.Errorf("drifts are %+v", drifts)
 	}
-	for _, name := range modeNames() {
+	for _, name := range modeNames {
 		if m, err := ParseMode(name); err != nil || m.String() != name {
 			t.Errorf("ParseMode(%q) = %v, %v", name, m, err)
 		}

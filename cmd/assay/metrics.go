@@ -29,22 +29,20 @@ With --criteria or --criterion, it is about those that they describe.
 
 // A metricRow is a metric as --format json prints it.
 type metricRow struct {
-	Name          string   `json:"name"`
-	Doc           string   `json:"doc"`
-	Formula       string   `json:"formula"`
-	Source        string   `json:"source"`
-	Min           float64  `json:"min"`
-	Max           float64  `json:"max"`
-	LowerIsBetter bool     `json:"lower_is_better"`
-	Default       bool     `json:"default"` // of its dimension
-	Needs         []string `json:"needs"`
-	Judge         string   `json:"judge,omitempty"` // the abilities it asks of the judge
-	Embedder      string   `json:"embedder,omitempty"`
-	Encoder       string   `json:"encoder,omitempty"`
-	Calls         string   `json:"calls"`
-	Prompts       []string `json:"prompts,omitempty"`
-	Aliases       []string `json:"aliases,omitempty"`  // further names of the same method
-	Settings      []string `json:"settings,omitempty"` // what may stand after an @ in its name
+	Name              string   `json:"name"`
+	Doc               string   `json:"doc"`
+	Formula           string   `json:"formula"`
+	Source            string   `json:"source"`
+	Min               float64  `json:"min"`
+	Max               float64  `json:"max"`
+	LowerIsBetter     bool     `json:"lower_is_better"`
+	Default           bool     `json:"default"` // of its dimension
+	Needs             []string `json:"needs"`
+	backend.AskFields          // the abilities that it asks of each model
+	Calls             string   `json:"calls"`
+	Prompts           []string `json:"prompts,omitempty"`
+	Aliases           []string `json:"aliases,omitempty"`  // further names of the same method
+	Settings          []string `json:"settings,omitempty"` // what may stand after an @ in its name
 }
 
 func metricsCommand(ctx context.Context, s *std, args []string) error {
@@ -175,13 +173,8 @@ func (s *std) describe(m metrics.Metric) {
 
 func row(m metrics.Metric) metricRow {
 	r := metricRow{Name: m.Name, Doc: m.Doc, Formula: m.Formula, Source: m.Source, Min: m.Min, Max: m.Max,
-		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: prompts.Names(m.Prompts),
+		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: prompts.Names(m.Prompts), AskFields: backend.Fields(m.Asks),
 		Aliases: m.Aliases, Settings: m.Settings}
-	for role, into := range map[backend.Role]*string{backend.Judge: &r.Judge, backend.Embedder: &r.Embedder, backend.Encoder: &r.Encoder} {
-		if ops := m.Asks[role]; ops != 0 {
-			*into = ops.String()
-		}
-	}
 	return r
 }
 

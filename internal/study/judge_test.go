@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,5 +121,15 @@ func TestTrainJudge(t *testing.T) {
 	if _, err := LoadJudgeRows(t.Context(), dirs, []string{"length/characters"}, source); err == nil ||
 		!strings.Contains(err.Error(), "not all of the data has scores") {
 		t.Errorf("a metric that was not run: %v", err)
+	}
+}
+
+// A metric that two runs have by two names is one feature.
+func TestFeaturesAreDistinct(t *testing.T) {
+	got := distinct([]string{"answer_correctness/cosine", "answer_similarity/cosine", "answer_similarity/rouge1",
+		"answer_similarity/rouge1@recall", "answer_similarity/rouge1_recall", "ragchecker/f1", "answer_correctness/claims_f1"})
+	want := []string{"answer_correctness/cosine", "answer_similarity/rouge1", "answer_similarity/rouge1@recall", "ragchecker/f1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

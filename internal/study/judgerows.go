@@ -165,7 +165,7 @@ func commonMetrics(data []*judgeData, names []string) ([]string, error) {
 			return nil, runs.Inputf("the runs have no metric in common that a judge could look at")
 		}
 		slices.Sort(kept)
-		return kept, nil
+		return distinct(kept), nil
 	}
 	var list []string
 	for _, name := range names {
@@ -180,7 +180,19 @@ func commonMetrics(data []*judgeData, names []string) ([]string, error) {
 				"assay run --metrics %s scores what is missing, into a folder of its own", name)
 		}
 	}
-	return list, nil
+	return distinct(list), nil
+}
+
+// distinct leaves out names of a metric that stands in the list by another name: its values would be two features with
+// one meaning, between which a judge would share its weight by chance.
+func distinct(names []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(names, func(name string) bool {
+		canonical := all.Canonical(name)
+		twice := seen[canonical]
+		seen[canonical] = true
+		return twice
+	})
 }
 
 // countKnown counts for each sample the features of which it is known what they say. Where one failed, or was not run,

@@ -3,7 +3,45 @@ package backend
 import (
 	"maps"
 	"slices"
+	"strings"
 )
+
+// A Role is what a model is there for in a run. A run has at most one model in each.
+type Role string
+
+// The roles that metrics ask.
+const (
+	Judge    Role = "judge"    // generates, and scores continuations
+	Embedder Role = "embedder" // turns texts into vectors
+	Encoder  Role = "encoder"  // an encoder or discriminative model with a classification head, given pairs of texts
+)
+
+// Roles returns every role, in the order in which they are named.
+func Roles() []Role { return []Role{Judge, Embedder, Encoder} }
+
+// Title is what the role's model is called in a sentence: "embedding model".
+func (r Role) Title() string {
+	if r == Embedder {
+		return "embedding model"
+	}
+	return string(r)
+}
+
+// WithArticle is Title with its article: "an embedding model".
+func (r Role) WithArticle() string {
+	if title := r.Title(); strings.ContainsRune("aeiou", rune(title[0])) {
+		return "an " + title
+	}
+	return "a " + r.Title()
+}
+
+// Label is what the role's model goes by where there is little room: "embeddings".
+func (r Role) Label() string {
+	if r == Embedder {
+		return "embeddings"
+	}
+	return string(r)
+}
 
 // An Identity says which model answered: what a manifest, a trained judge or a calibration records of it.
 type Identity struct {
@@ -53,6 +91,24 @@ func (f IdentityFields) Models() Identities {
 
 func (f *IdentityFields) byRole() map[Role]**Identity {
 	return map[Role]**Identity{Judge: &f.Judge, Embedder: &f.Embedder, Encoder: &f.Encoder}
+}
+
+// AskFields are what is asked of the models in words, as fields of a JSON object like [IdentityFields].
+type AskFields struct {
+	Judge    string `json:"judge,omitempty"`
+	Embedder string `json:"embedder,omitempty"`
+	Encoder  string `json:"encoder,omitempty"`
+}
+
+// Fields returns what is asked of each role as fields; roles of which nothing is asked stay "".
+func Fields(asks map[Role]Ops) AskFields {
+	var f AskFields
+	for role, into := range map[Role]*string{Judge: &f.Judge, Embedder: &f.Embedder, Encoder: &f.Encoder} {
+		if ops := asks[role]; ops != 0 {
+			*into = ops.String()
+		}
+	}
+	return f
 }
 
 // An Aspect is something in which two models of one role can differ.
