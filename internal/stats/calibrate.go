@@ -183,8 +183,8 @@ type Fit struct {
 }
 
 // Calibrate fits maps from scores to targets in [0, 1] in each of the ways there are, and chooses the one with the
-// lowest log loss on held-out rows, by ten-fold cross-validation. Falling says that high scores are bad. Scores whose Options.Min and Max are 0 and 1 may also be
-// left as they are. If a constant does best, the scores tell nothing.
+// lowest log loss on held-out rows, by ten-fold cross-validation. Falling says that high scores are bad. Scores whose
+// Options.Min and Max are 0 and 1 may also be left as they are. If a constant does best, the scores tell nothing.
 func Calibrate(scores, targets []float64, falling bool, o Options) (*Fit, error) {
 	switch up := sum(targets); {
 	case len(scores) < 2*foldCount:
