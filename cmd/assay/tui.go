@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -173,20 +175,7 @@ func duration(d time.Duration) string {
 }
 
 // size prints a number of bytes for people: 637 MB.
-func size(n int64) string {
-	const unit = 1000
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, i := float64(n), -1
-	for ; v >= unit && i < 4; i++ {
-		v /= unit
-	}
-	if v < 10 {
-		return fmt.Sprintf("%.1f %cB", v, "kMGTP"[i])
-	}
-	return fmt.Sprintf("%.0f %cB", v, "kMGTP"[i])
-}
+func size(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
 
 // json prints v, indented, on standard output.
 func (s *std) json(v any) error {
