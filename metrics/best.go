@@ -41,7 +41,8 @@ func Best[T any](list []T, better func(a, b T) bool) int {
 // BestReference compares something with each of several references alone and returns the best comparison, the first of
 // equal ones, and the place of its reference among them, from 0. Blank references do not count. One to which the
 // comparison does not apply is passed over if there is another, and any other error is returned at once.
-func BestReference[T any](references []string, better func(a, b T) bool, compare func(reference string) (T, error)) (best T, at int, err error) {
+func BestReference[T any](references []string, better func(a, b T) bool,
+	compare func(reference string) (T, error)) (best T, at int, err error) {
 	refused := fmt.Errorf("%w: the sample has no reference", ErrNotApplicable)
 	asked := false
 	at = -1

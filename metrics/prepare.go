@@ -23,7 +23,8 @@ type Knowledge interface {
 
 // Prepare runs the preparations of ms, each over all samples, and returns m with what they learned. The models that
 // they ask must be those that the metrics will ask.
-func Prepare(ctx context.Context, samples func() iter.Seq2[*Sample, error], ms []Metric, m Models, o Options) (Models, error) {
+func Prepare(ctx context.Context, samples func() iter.Seq2[*Sample, error], ms []Metric, m Models,
+	o Options) (Models, error) {
 	for _, p := range Preparations(ms) {
 		k, err := p.Read(ctx, samples(), m, o)
 		if err != nil {

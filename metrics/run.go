@@ -14,9 +14,9 @@ import (
 
 // Options say how [Run] goes about its work.
 type Options struct {
-	// Window is how many samples may be open at once, those that wait to be emitted in order included;
-	// one more is read ahead. 0 means two for each call that the models serve at once, and at least 16: enough that a slow
-	// sample at the head does not leave the models idle.
+	// Window is how many samples may be open at once, those that wait to be emitted in order included; one more is
+	// read ahead. 0 means two for each call that the models serve at once, and at least 16: enough that a slow sample
+	// at the head does not leave the models idle.
 	Window int
 
 	// Ready, if set, is told each result as soon as it is there, before its turn to be emitted has come
@@ -39,7 +39,8 @@ type Options struct {
 // answers that were had are in the cache.
 //
 // Run returns once everything that it started has ended.
-func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models, o Options, emit func(Result) error) error {
+func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models, o Options,
+	emit func(Result) error) error {
 	if err := checkPrepared(ms, m); err != nil {
 		return err
 	}
@@ -189,7 +190,8 @@ func (metric *Metric) Try(ctx context.Context, m Models, s *Sample) (score Score
 		return Score{}, err
 	}
 	if !(score.Value >= metric.Min && score.Value <= metric.Max) {
-		return Score{}, fmt.Errorf("a bug in %s: its value %v is not in [%v, %v]", metric.Name, score.Value, metric.Min, metric.Max)
+		return Score{}, fmt.Errorf("a bug in %s: its value %v is not in [%v, %v]", metric.Name, score.Value, metric.Min,
+			metric.Max)
 	}
 	for _, f := range score.Because {
 		if f.Value != nil && (math.IsNaN(*f.Value) || math.IsInf(*f.Value, 0)) {

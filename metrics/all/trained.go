@@ -42,7 +42,8 @@ func LoadJudge(text []byte) (*TrainedJudge, error) {
 func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 	dimension, method, _ := strings.Cut(j.Metric, "/")
 	if method != "judge" || dimension == "" || strings.Trim(dimension, "abcdefghijklmnopqrstuvwxyz_") != "" {
-		return metrics.Metric{}, fmt.Errorf("it is a judge of %q, which is no DIMENSION/judge", metrics.Bounded(j.Metric))
+		return metrics.Metric{}, fmt.Errorf("it is a judge of %q, which is no DIMENSION/judge",
+			metrics.Bounded(j.Metric))
 	}
 	var names []string
 	for _, f := range j.Features {
@@ -63,7 +64,8 @@ func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 	}
 	for i, f := range features {
 		if f.Name != names[i] {
-			return metrics.Metric{}, fmt.Errorf("its feature %q is no metric's whole name: %s", metrics.Bounded(names[i]), f.Name)
+			return metrics.Metric{}, fmt.Errorf("its feature %q is no metric's whole name: %s",
+				metrics.Bounded(names[i]), f.Name)
 		}
 		m.Asks = m.Asks.With(f.Asks)
 		m.Prepare = append(m.Prepare, f.Prepare...)
@@ -88,7 +90,8 @@ func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 }
 
 // look computes the features of a sample, NaN where one does not apply.
-func (j *TrainedJudge) look(ctx context.Context, m metrics.Models, s *metrics.Sample, features []metrics.Metric) ([]float64, error) {
+func (j *TrainedJudge) look(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	features []metrics.Metric) ([]float64, error) {
 	values := make([]float64, len(features))
 	found := false
 	for i := range features {
@@ -123,7 +126,9 @@ func (j *TrainedJudge) because(values []float64) []metrics.Finding {
 		}
 		list = append(list, metrics.Finding{Kind: "feature", Text: text, Value: &parts[i]})
 	}
-	slices.SortStableFunc(list, func(a, b metrics.Finding) int { return cmp.Compare(math.Abs(*b.Value), math.Abs(*a.Value)) })
+	slices.SortStableFunc(list, func(a, b metrics.Finding) int {
+		return cmp.Compare(math.Abs(*b.Value), math.Abs(*a.Value))
+	})
 	note := fmt.Sprintf("log odds %.3f: %.3f before anything is looked at, and what each metric adds", total, base)
 	return append([]metrics.Finding{{Kind: "note", Text: note}}, list...)
 }
@@ -149,7 +154,8 @@ func (f *JudgeFeature) place(v float64) string {
 func (j *TrainedJudge) CheckModels(models metrics.Models) error {
 	for _, d := range j.Models().Differences(models.Identities()) {
 		if d.In == backend.Weights {
-			return fmt.Errorf("%s was trained with the %s %s (%.19s), and %s (%.19s) is another: name that one, or train again",
+			return fmt.Errorf("%s was trained with the %s %s (%.19s), and %s (%.19s) is another: name that one, or "+
+				"train again",
 				j.Metric, d.Role.Title(), d.A.Name, d.A.Digest, d.B.Name, d.B.Digest)
 		}
 	}
@@ -157,7 +163,8 @@ func (j *TrainedJudge) CheckModels(models metrics.Models) error {
 	for _, p := range j.Prompts {
 		i := slices.IndexFunc(asked, func(q *prompts.Prompt) bool { return q.Name == p.Name })
 		if i < 0 || models.Prompts.For(asked[i]).Digest != p.Digest {
-			return fmt.Errorf("%s was trained with another text of the prompt %s: train again, or leave that text as it was", j.Metric, p.Name)
+			return fmt.Errorf("%s was trained with another text of the prompt %s: train again, or leave that text as "+
+				"it was", j.Metric, p.Name)
 		}
 	}
 	return nil

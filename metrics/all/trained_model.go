@@ -166,7 +166,8 @@ func (j *TrainedJudge) check() error {
 		return errors.New("it has no features")
 	}
 	for _, f := range j.Features {
-		if !finite(f.Least, f.Most, f.Mean, f.Deviation, f.Weight, f.Without) || !(f.Deviation > 0) || f.Least > f.Most ||
+		if !finite(f.Least, f.Most, f.Mean, f.Deviation, f.Weight, f.Without) || !(f.Deviation > 0) ||
+			f.Least > f.Most ||
 			!finite(f.linear(f.Least), f.linear(f.Most)) {
 			return fmt.Errorf("the numbers of its feature %s are out of range", metrics.Bounded(f.Metric))
 		}
@@ -180,7 +181,8 @@ func (j *TrainedJudge) check() error {
 			return fmt.Errorf("its trees have more than %d nodes", mostNodes)
 		}
 		for i, n := range t {
-			inner := n.Left > i && n.Right > i && n.Left < len(t) && n.Right < len(t) && n.Feature >= 0 && n.Feature < len(j.Features)
+			inner := n.Left > i && n.Right > i && n.Left < len(t) && n.Right < len(t) && n.Feature >= 0 &&
+				n.Feature < len(j.Features)
 			if !finite(n.Below, n.Value) || !inner && (n.Left != 0 || n.Right != 0) {
 				return fmt.Errorf("tree %d, node %d: it leads nowhere", k+1, i+1)
 			}

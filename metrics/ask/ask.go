@@ -73,7 +73,8 @@ func Judge[T any](ctx context.Context, m metrics.Models, q Query, decode func(Re
 			return v, nil
 		}
 		if try+1 == cmp.Or(q.Draws, MaxDraws) || q.Splittable && errors.Is(err, metrics.ErrCut) {
-			return zero, fmt.Errorf("prompt %s: %w: %w; the reply was %q", p.Name, metrics.ErrBadReply, err, metrics.Bounded(r.Text))
+			return zero, fmt.Errorf("prompt %s: %w: %w; the reply was %q", p.Name, metrics.ErrBadReply, err,
+				metrics.Bounded(r.Text))
 		}
 	}
 }

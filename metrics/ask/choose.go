@@ -13,7 +13,8 @@ import (
 
 // LogProbs asks how probable each continuation is after a prompt: one list of natural logarithms for each
 // continuation, one number for each of its tokens, and at least one.
-func LogProbs(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, continuations []string) ([][]float64, error) {
+func LogProbs(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
+	continuations []string) ([][]float64, error) {
 	p := m.Prompts.For(prompt)
 	messages, err := p.Render(data)
 	if err != nil {
@@ -26,11 +27,13 @@ func LogProbs(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, dat
 	}
 	m.Note(backend.ScoreKey(m.Role(backend.Judge).Info(), req), got.PromptTokens, 0)
 	if len(got.LogProbs) != len(continuations) {
-		return nil, fmt.Errorf("prompt %s: %d lists of probabilities for %d continuations", p.Name, len(got.LogProbs), len(continuations))
+		return nil, fmt.Errorf("prompt %s: %d lists of probabilities for %d continuations", p.Name, len(got.LogProbs),
+			len(continuations))
 	}
 	for i, list := range got.LogProbs {
 		if len(list) == 0 || !Finite(list) {
-			return nil, fmt.Errorf("prompt %s: the probabilities of %q are not usable: %v", p.Name, metrics.Bounded(continuations[i]), list)
+			return nil, fmt.Errorf("prompt %s: the probabilities of %q are not usable: %v", p.Name,
+				metrics.Bounded(continuations[i]), list)
 		}
 	}
 	return got.LogProbs, nil
@@ -64,7 +67,9 @@ func Weigh(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data a
 		top = max(top, list[0])
 		for j := range i {
 			if list[0] == lists[j][0] && options[i][0] == options[j][0] {
-				return choice{}, fmt.Errorf("prompt %s: %q and %q begin with one token, and cannot be told apart: name other words", prompt.Name, options[j], options[i])
+				return choice{},
+					fmt.Errorf("prompt %s: %q and %q begin with one token, and cannot be told apart: name other words",
+						prompt.Name, options[j], options[i])
 			}
 		}
 	}
@@ -83,7 +88,8 @@ func Weigh(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data a
 
 // Choose asks which of several options the judge would reply with: the probability of each, given that it
 // is one of them. See weigh.
-func Choose(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, options []string) ([]float64, error) {
+func Choose(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
+	options []string) ([]float64, error) {
 	c, err := Weigh(ctx, m, prompt, data, options)
 	return c.Chances, err
 }
@@ -106,7 +112,8 @@ func yesOrNo(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data
 
 // YesInWindows is yes about texts that may be too long for one prompt: data is given the part to show, and
 // the highest probability of any window counts. It returns the number of windows.
-func YesInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, data func(text string) any) (float64, int, error) {
+func YesInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string,
+	data func(text string) any) (float64, int, error) {
 	p, err := PollInWindows(ctx, m, prompt, texts, 1, func(text string, _ int) any { return data(text) })
 	if err != nil {
 		return 0, 0, err

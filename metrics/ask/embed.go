@@ -40,7 +40,8 @@ func Embed(ctx context.Context, m metrics.Models, texts []string) ([][]float32, 
 	for i, v := range vectors {
 		m.Note(backend.EncodeKey(info, backend.Embedding, backend.Pair{Text: texts[i]}), 0, 0)
 		if n := Norm(v); len(v) != len(vectors[0]) || !(n > 0) || math.IsInf(n, 0) {
-			return nil, fmt.Errorf("embedding: the vector of %q is not usable: %d numbers, length %v", metrics.Bounded(texts[i]), len(v), n)
+			return nil, fmt.Errorf("embedding: the vector of %q is not usable: %d numbers, length %v",
+				metrics.Bounded(texts[i]), len(v), n)
 		}
 	}
 	return vectors, nil

@@ -41,7 +41,8 @@ Does this text name a price? Answer Yes or No.
 				return metrics.Score{}, err
 			}
 			best := metrics.Best(chances, func(a, b float64) bool { return a > b })
-			finding := metrics.Finding{Kind: "contexts", Value: &chances[best], Where: metrics.WindowName(best, len(chances))}
+			finding := metrics.Finding{Kind: "contexts", Value: &chances[best],
+				Where: metrics.WindowName(best, len(chances))}
 			return metrics.Score{Value: chances[best], Because: []metrics.Finding{finding}}, nil
 		},
 	}

@@ -18,7 +18,8 @@ type poll struct {
 // PollInWindows asks n questions of yes and no about texts that may be too long for one prompt: data is
 // given the part to show and the number of the question, from 0. Every question is asked about one window
 // before any is asked about the next, so that what the prompts have in common is computed once.
-func PollInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, n int, data func(text string, i int) any) (poll, error) {
+func PollInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, n int,
+	data func(text string, i int) any) (poll, error) {
 	p := poll{Yes: make([][]float64, n), Mass: 1}
 	passage := metrics.NewPassage(texts)
 	if len(passage.Sentences) == 0 {
@@ -76,5 +77,7 @@ func Doubts(mass float64) []metrics.Finding {
 	if mass >= half {
 		return nil
 	}
-	return []metrics.Finding{{Kind: "note", Text: fmt.Sprintf("yes and no had only %.2g of the judge's probability: it would rather say something else", mass)}}
+	return []metrics.Finding{{Kind: "note",
+		Text: fmt.Sprintf("yes and no had only %.2g of the judge's probability: it would rather say something else",
+			mass)}}
 }

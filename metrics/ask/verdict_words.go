@@ -18,8 +18,9 @@ type verdictWords struct {
 func VerdictWordsOf(p *prompts.Prompt) verdictWords {
 	return verdictWords{
 		yes: slices.Concat(p.Yes, []string{"yes", "true", "supported", "supported yes", "correct", "entailed"}),
-		no: slices.Concat(p.No, []string{"no", "false", "not supported", "unsupported", "supported no", "not true", "incorrect",
-			"not correct", "isn t supported", "not entailed", "not directly supported", "not explicitly supported"}),
+		no: slices.Concat(p.No, []string{"no", "false", "not supported", "unsupported", "supported no", "not true",
+			"incorrect", "not correct", "isn t supported", "not entailed", "not directly supported",
+			"not explicitly supported"}),
 	}
 }
 

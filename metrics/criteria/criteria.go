@@ -17,7 +17,8 @@ import (
 // [Load] and made of the same parts.
 func criteriaMetrics() []metrics.Metric {
 	list := aspects()
-	for _, rubric := range []metrics.Metric{answerRubric("rubric", "question", "answer"), answerRubric("rubric_reference", "question", "reference", "answer")} {
+	for _, rubric := range []metrics.Metric{answerRubric("rubric", "question", "answer"),
+		answerRubric("rubric_reference", "question", "reference", "answer")} {
 		rubric.Default = rubric.Name == "answer_quality/rubric"
 		list = append(list, rubric)
 	}
@@ -53,7 +54,8 @@ func aspects() []metrics.Metric {
 
 // answerRubric is a general rubric of five levels.
 func answerRubric(method string, show ...string) metrics.Metric {
-	m := rubricMetric(frame{name: "answer_quality/" + method, doc: "the level, 1 to 5, that the judge gives the answer", show: show}, []rubricLevel{
+	m := rubricMetric(frame{name: "answer_quality/" + method, doc: "the level, 1 to 5, that the judge gives the answer",
+		show: show}, []rubricLevel{
 		{1, "The answer does not answer the question, or it is wrong throughout."},
 		{2, "The answer touches on the question, but most of it is wrong, missing or beside the point."},
 		{3, "The answer is right in its main point, but something important is wrong or missing."},
@@ -73,8 +75,9 @@ func answerRubric(method string, show ...string) metrics.Metric {
 // the lowest level counts as 0 and the highest as 1.
 func rowRubric() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_quality/row_rubric",
-		Doc:     "the level that the judge gives the answer by the row's own rubric, from the lowest, 0, to the highest, 1",
+		Name: "answer_quality/row_rubric",
+		Doc: "the level that the judge gives the answer by the row's own rubric, from the lowest, 0, to the " +
+			"highest, 1",
 		Source:  "Ragas, InstanceSpecificRubrics; read as an expectation",
 		Formula: "(sum over the levels of level x its probability - lowest) / (highest - lowest)",
 		Calls:   "1 choice",
@@ -119,7 +122,8 @@ func rowLevels(rubric map[string]string) ([]rubricLevel, error) {
 		}
 	}
 	if len(levels) < 2 {
-		return nil, fmt.Errorf("%w: a rubric of %d levels leaves nothing to choose", metrics.ErrNotApplicable, len(levels))
+		return nil, fmt.Errorf("%w: a rubric of %d levels leaves nothing to choose", metrics.ErrNotApplicable,
+			len(levels))
 	}
 	return levels, nil
 }

@@ -51,7 +51,8 @@ const columnPrefix = "column."
 
 // shownFields gives the texts that a criterion may show, by name, the field that each stands for.
 func shownFields() map[string]metrics.Field {
-	return map[string]metrics.Field{"question": metrics.Question, "answer": metrics.Answer, "contexts": metrics.Contexts, "reference": metrics.References, "history": metrics.History}
+	return map[string]metrics.Field{"question": metrics.Question, "answer": metrics.Answer,
+		"contexts": metrics.Contexts, "reference": metrics.References, "history": metrics.History}
 }
 
 // shownTexts returns the texts of a sample by their names. A column that the sample does not fill makes it
@@ -114,14 +115,16 @@ func columnText(s *metrics.Sample, column string) (string, error) {
 type frame struct {
 	name, doc string
 	show      []string // the texts that the judge is shown, or the one that is checked
-	windows   string   // how the values of several windows become one: "max", "min", "mean"; "": there is one window or none
-	lower     bool     // lower is better
-	lo, hi    float64  // the range
+	// how the values of several windows become one: "max", "min", "mean"; "": there is one window or none
+	windows string
+	lower   bool    // lower is better
+	lo, hi  float64 // the range
 }
 
 // metric returns a Metric without its function.
 func (f frame) metric() metrics.Metric {
-	m := metrics.Metric{Name: f.name, Doc: f.doc, Source: "your own criteria", Min: f.lo, Max: f.hi, LowerIsBetter: f.lower}
+	m := metrics.Metric{Name: f.name, Doc: f.doc, Source: "your own criteria", Min: f.lo, Max: f.hi,
+		LowerIsBetter: f.lower}
 	for _, name := range f.show {
 		m.Needs |= shownFields()[name]
 	}
@@ -133,7 +136,8 @@ func (f frame) rescale(v float64) float64 { return metrics.Clamp(f.lo+v*(f.hi-f.
 
 // scoreTexts scores the frame's texts by ask. Where they do not fit and the frame says how to combine
 // windows, the contexts, or else the answer, are read in windows.
-func (f frame) scoreTexts(s *metrics.Sample, ask func(texts []shownText) (metrics.Score, error)) (metrics.Score, error) {
+func (f frame) scoreTexts(s *metrics.Sample,
+	ask func(texts []shownText) (metrics.Score, error)) (metrics.Score, error) {
 	texts, err := shownTexts(s, f.show)
 	if err != nil {
 		return metrics.Score{}, err
@@ -199,7 +203,8 @@ func questionMetric(f frame, question string) metrics.Metric {
 
 // askYes asks a question of yes or no about texts. It returns the probability of yes; of a judge that does
 // not tell probabilities, 1 or 0 as it replies.
-func askYes(ctx context.Context, m metrics.Models, texts []shownText, question string) (float64, metrics.Finding, error) {
+func askYes(ctx context.Context, m metrics.Models, texts []shownText,
+	question string) (float64, metrics.Finding, error) {
 	f := metrics.Finding{Kind: "question", Text: question}
 	data := criterionQuestion{texts, question}
 	if m.Role(backend.Judge).Info().Ops.Has(backend.CanChoose) {
@@ -226,7 +231,8 @@ func askYes(ctx context.Context, m metrics.Models, texts []shownText, question s
 // probabilities of the numbers.
 func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest, highest int) metrics.Metric {
 	m := f.metric()
-	m.Formula = fmt.Sprintf("expectation of the judge's number from %d to %d, taken to the range, for: %s", lowest, highest, inOneLine(words))
+	m.Formula = fmt.Sprintf("expectation of the judge's number from %d to %d, taken to the range, for: %s", lowest,
+		highest, inOneLine(words))
 	m.Calls = "1 choice; 1 reply where the judge cannot choose"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaScorePrompt}
@@ -243,7 +249,8 @@ func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest,
 			}
 		}
 		return f.scoreTexts(s, func(texts []shownText) (metrics.Score, error) {
-			mean, because, err := askNumber(ctx, m, criteriaScorePrompt, criterionScore{texts, words, steps, lowest, highest}, scaleNumbers(lowest, highest))
+			mean, because, err := askNumber(ctx, m, criteriaScorePrompt, criterionScore{texts, words, steps, lowest,
+				highest}, scaleNumbers(lowest, highest))
 			value := f.rescale((mean - float64(lowest)) / float64(highest-lowest))
 			return metrics.Score{Value: value, Because: append(stepFindings(judgeSteps, steps), because...)}, err
 		})
@@ -254,9 +261,10 @@ func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest,
 // judgesSteps has the judge say how to go about a criterion. The request is the same for every sample of a
 // run, so that the cache answers all but the first.
 func judgesSteps(ctx context.Context, m metrics.Models, words string) ([]string, error) {
-	return ask.Judge(ctx, m, ask.Query{Prompt: criteriaStepsPrompt, Data: criterionSteps{words}}, func(r ask.Reply) ([]string, error) {
-		return ask.DecodeList(r, nil)
-	})
+	return ask.Judge(ctx, m, ask.Query{Prompt: criteriaStepsPrompt, Data: criterionSteps{words}},
+		func(r ask.Reply) ([]string, error) {
+			return ask.DecodeList(r, nil)
+		})
 }
 
 // stepFindings shows the steps that the judge has written itself.
@@ -288,7 +296,9 @@ func rubricMetric(f frame, levels []rubricLevel) metrics.Metric {
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaRubricPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-		return f.scoreTexts(s, func(texts []shownText) (metrics.Score, error) { return onRubric(ctx, m, texts, levels) })
+		return f.scoreTexts(s, func(texts []shownText) (metrics.Score, error) {
+			return onRubric(ctx, m, texts, levels)
+		})
 	}
 	return m
 }
@@ -299,12 +309,14 @@ func onRubric(ctx context.Context, m metrics.Models, texts []shownText, levels [
 		numbers = append(numbers, l.Number)
 	}
 	mean, because, err := askNumber(ctx, m, criteriaRubricPrompt, criterionRubric{texts, levels}, numbers)
-	return metrics.Score{Value: metrics.Clamp(mean, float64(numbers[0]), float64(numbers[len(numbers)-1])), Because: because}, err
+	return metrics.Score{Value: metrics.Clamp(mean, float64(numbers[0]), float64(numbers[len(numbers)-1])),
+		Because: because}, err
 }
 
 // askNumber asks which of several numbers, which ascend, the judge would reply with. It returns the
 // expectation; of a judge that does not tell probabilities, the number in its reply.
-func askNumber(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, numbers []int) (float64, []metrics.Finding, error) {
+func askNumber(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
+	numbers []int) (float64, []metrics.Finding, error) {
 	ops := m.Role(backend.Judge).Info().Ops
 	if highest := numbers[len(numbers)-1]; ops.Has(backend.CanScore) || highest < 10 && ops.Has(backend.CanChoose) {
 		chances, err := numberChances(ctx, m, prompt, data, numbers)
@@ -319,13 +331,16 @@ func askNumber(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, da
 		}
 		return mean, because, nil
 	}
-	n, err := ask.Judge(ctx, m, ask.Query{Prompt: prompt, Data: data}, func(r ask.Reply) (int, error) { return decodeNumber(r, numbers) })
+	n, err := ask.Judge(ctx, m, ask.Query{Prompt: prompt, Data: data}, func(r ask.Reply) (int, error) {
+		return decodeNumber(r, numbers)
+	})
 	return float64(n), []metrics.Finding{{Kind: "level", Text: strconv.Itoa(n)}}, err
 }
 
 // numberChances is choose among numbers. Of 1 and 10, which may begin with the same token, the one is
 // what is left of it when the other is taken off.
-func numberChances(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, numbers []int) ([]float64, error) {
+func numberChances(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
+	numbers []int) ([]float64, error) {
 	var options []string
 	for _, n := range numbers {
 		options = append(options, strconv.Itoa(n))
@@ -363,11 +378,12 @@ func numberChances(ctx context.Context, m metrics.Models, prompt *prompts.Prompt
 
 // Where the number of a reply stands: after a label, at the beginning or, if there is only one, anywhere.
 var (
-	labelledNumber = regexp.MustCompile(`(?i)\b(?:score|rating|level|grade|number|answer)\b[^\pL\pN-]{0,4}(?:(?:is|of)\b[^\pL\pN-]{0,4})?([0-9]+)`)
-	leadingNumber  = regexp.MustCompile(`^[^\pL\pN-]*(?:- +)?([0-9]+)`)
-	anyNumber      = regexp.MustCompile(`-?[0-9]+(?:[.,][0-9]+)?`)
-	outOf          = regexp.MustCompile(`([0-9])\s*(?:/|out of)\s*[0-9]+`)
-	numberSpan     = regexp.MustCompile(`[0-9]+\s*(?:-|–|to)\s*[0-9]+`)
+	labelledNumber = regexp.MustCompile(`(?i)\b(?:score|rating|level|grade|number|answer)\b[^\pL\pN-]{0,4}(?:(?:is|` +
+		`of)\b[^\pL\pN-]{0,4})?([0-9]+)`)
+	leadingNumber = regexp.MustCompile(`^[^\pL\pN-]*(?:- +)?([0-9]+)`)
+	anyNumber     = regexp.MustCompile(`-?[0-9]+(?:[.,][0-9]+)?`)
+	outOf         = regexp.MustCompile(`([0-9])\s*(?:/|out of)\s*[0-9]+`)
+	numberSpan    = regexp.MustCompile(`[0-9]+\s*(?:-|–|to)\s*[0-9]+`)
 )
 
 // decodeNumber finds the one of numbers that a reply gives. "4/5" and "4 out of 5" are 4; a scale that is

@@ -57,7 +57,8 @@ func (c *criteriaFile) graph(n *yaml.Node) (decisionGraph, error) {
 	g.reach(0, reached)
 	for i, e := range entries {
 		if !reached[i] {
-			return decisionGraph{}, c.fail(e.at, "no answer leads to the question %s, and the graph begins with %s", e.key, entries[0].key)
+			return decisionGraph{}, c.fail(e.at, "no answer leads to the question %s, and the graph begins with %s",
+				e.key, entries[0].key)
 		}
 	}
 	if lo, hi := g.span(); lo == hi {
@@ -91,7 +92,8 @@ func (c *criteriaFile) graphNode(e criterionEntry, index map[string]int) (graphN
 	}
 	for _, key := range []string{"question", "yes", "no"} {
 		if !seen[key] {
-			return node, c.fail(e.at, "the question %s has no %q: want question, yes and no, the two either a score or another question's name", e.key, key)
+			return node, c.fail(e.at, "the question %s has no %q: want question, yes and no, the two either a score "+
+				"or another question's name", e.key, key)
 		}
 	}
 	return node, nil
@@ -107,7 +109,8 @@ func (c *criteriaFile) outcome(part criterionEntry, index map[string]int) (graph
 	}
 	i, ok := index[name]
 	if !ok {
-		return graphOutcome{}, c.fail(part.node, "%s leads to %q, which is neither a score nor a question of the graph", part.key, metrics.Bounded(name))
+		return graphOutcome{}, c.fail(part.node, "%s leads to %q, which is neither a score nor a question of the graph",
+			part.key, metrics.Bounded(name))
 	}
 	return graphOutcome{node: i}, nil
 }
@@ -187,7 +190,8 @@ func graphMetric(f frame, g decisionGraph) metrics.Metric {
 	f.lo, f.hi = g.span()
 	m := f.metric()
 	m.Formula = "the score at the end of the path of the likelier answers"
-	m.Calls = fmt.Sprintf("1 choice, or 1 reply where the judge cannot choose, for each question on the path, of %d", len(g.nodes))
+	m.Calls = fmt.Sprintf("1 choice, or 1 reply where the judge cannot choose, for each question on the path, of %d",
+		len(g.nodes))
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaQuestionPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {

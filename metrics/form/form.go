@@ -37,7 +37,8 @@ func lengthWords() metrics.Metric {
 		Score: func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			n := len(tokenize.Words(s.Answer))
 			if n > maxWords {
-				return metrics.Score{}, fmt.Errorf("%w: the answer has %d words, more than %d", metrics.ErrNotApplicable, n, maxWords)
+				return metrics.Score{}, fmt.Errorf("%w: the answer has %d words, more than %d",
+					metrics.ErrNotApplicable, n, maxWords)
 			}
 			note := fmt.Sprintf("words: %d, sentences: %d", n, len(tokenize.Sentences(s.Answer)))
 			return metrics.Score{Value: float64(n), Because: []metrics.Finding{{Kind: "note", Text: note}}}, nil
@@ -65,7 +66,8 @@ func lengthReference() metrics.Metric {
 				}
 				ratio := float64(min(n, words)) / float64(max(n, words))
 				score.Value = max(score.Value, ratio)
-				score.Because = append(score.Because, metrics.Finding{Kind: "note", Text: fmt.Sprintf("words: %d, of the reference: %d", n, words),
+				score.Because = append(score.Because, metrics.Finding{Kind: "note",
+					Text:  fmt.Sprintf("words: %d, of the reference: %d", n, words),
 					Value: &ratio, Where: fmt.Sprintf("reference %d", i+1)})
 			}
 			if score.Because == nil {
@@ -110,7 +112,8 @@ func quotedSpans() metrics.Metric {
 				score.Because = append(score.Because, f)
 			}
 			if score.Because == nil {
-				return metrics.Score{}, fmt.Errorf("%w: the answer quotes nothing of %d words or more", metrics.ErrNotApplicable, minQuotation)
+				return metrics.Score{}, fmt.Errorf("%w: the answer quotes nothing of %d words or more",
+					metrics.ErrNotApplicable, minQuotation)
 			}
 			score.Value = float64(matched) / float64(len(score.Because))
 			return score, nil
@@ -119,7 +122,8 @@ func quotedSpans() metrics.Metric {
 }
 
 // quotationMarks are pairs: an opening mark with its closing one. An apostrophe opens nothing within a word.
-var quotationMarks = regexp.MustCompile(`"([^"\n]+)"|“([^”“]+)[”“]|„([^“”„]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|『([^』]+)』|(?:^|[\s(])'([^'\n]+(?:'\pL[^'\n]*)*)'(?:$|[\s).,;:!?])|(?:^|[\s(])‘([^’\n]+(?:’\pL[^’\n]*)*)’`)
+var quotationMarks = regexp.MustCompile(`"([^"\n]+)"|“([^”“]+)[”“]|„([^“”„]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|` +
+	`『([^』]+)』|(?:^|[\s(])'([^'\n]+(?:'\pL[^'\n]*)*)'(?:$|[\s).,;:!?])|(?:^|[\s(])‘([^’\n]+(?:’\pL[^’\n]*)*)’`)
 
 // quotations returns what stands between quotation marks and has minQuotation words or more.
 func quotations(text string) []string {
@@ -139,13 +143,14 @@ func quotations(text string) []string {
 // quotations has 1.
 func quotedSpansRagas() metrics.Metric {
 	return metrics.Metric{
-		Name:    "faithfulness/quoted_spans_ragas",
-		Doc:     "the number of Ragas' quoted spans: an apostrophe quotes, and an answer without quotations has 1",
-		Source:  "Ragas 0.4.3, QuotedSpansAlignment",
-		Formula: "spans between any two quotation marks that the joined contexts hold, case and white space aside / spans of at least 3 words; 1 if there are none",
-		Calls:   "none",
-		Max:     1,
-		Needs:   metrics.Answer | metrics.Contexts,
+		Name:   "faithfulness/quoted_spans_ragas",
+		Doc:    "the number of Ragas' quoted spans: an apostrophe quotes, and an answer without quotations has 1",
+		Source: "Ragas 0.4.3, QuotedSpansAlignment",
+		Formula: "spans between any two quotation marks that the joined contexts hold, case and white space aside / " +
+			"spans of at least 3 words; 1 if there are none",
+		Calls: "none",
+		Max:   1,
+		Needs: metrics.Answer | metrics.Contexts,
 		Score: func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			form := func(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 			source := form(strings.Join(s.Contexts, " "))
@@ -159,10 +164,12 @@ func quotedSpansRagas() metrics.Metric {
 				if there {
 					matched++
 				}
-				score.Because = append(score.Because, metrics.Finding{Kind: "quotation", Text: strings.TrimSpace(groups[1]), Verdict: &there})
+				score.Because = append(score.Because, metrics.Finding{Kind: "quotation",
+					Text: strings.TrimSpace(groups[1]), Verdict: &there})
 			}
 			if score.Because == nil {
-				return metrics.Score{Value: 1, Because: []metrics.Finding{{Kind: "note", Text: "no quotation, which counts as 1"}}}, nil
+				return metrics.Score{Value: 1,
+					Because: []metrics.Finding{{Kind: "note", Text: "no quotation, which counts as 1"}}}, nil
 			}
 			score.Value = float64(matched) / float64(len(score.Because))
 			return score, nil
@@ -170,4 +177,5 @@ func quotedSpansRagas() metrics.Metric {
 	}
 }
 
-var ragasQuotes = regexp.MustCompile("[\"\u201c\u201d\u201e\u201f'\u2018\u2019`\u00b4](.*?)[\"\u201c\u201d\u201e\u201f'\u2018\u2019`\u00b4]")
+var ragasQuotes = regexp.MustCompile("[\"\u201c\u201d\u201e\u201f'\u2018\u2019`\u00b4](.*?)" +
+	"[\"\u201c\u201d\u201e\u201f'\u2018\u2019`\u00b4]")

@@ -31,8 +31,9 @@ func refusalPhrases() metrics.Metric {
 				if phrase := refusalIn(sentence.Text); phrase != "" {
 					yes := true
 					score.Value = 1
-					score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence.Text, Verdict: &yes,
-						Reason: fmt.Sprintf("it says %q", phrase), Where: fmt.Sprintf("sentence %d", i+1)})
+					score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence.Text,
+						Verdict: &yes,
+						Reason:  fmt.Sprintf("it says %q", phrase), Where: fmt.Sprintf("sentence %d", i+1)})
 				}
 			}
 			if score.Because == nil {
@@ -65,7 +66,9 @@ var refusals = sync.OnceValue(func() []refusalPhrase {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		unspaced := strings.ContainsFunc(line, func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) })
+		unspaced := strings.ContainsFunc(line, func(r rune) bool {
+			return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+		})
 		list = append(list, refusalPhrase{line, tokenize.Normalize(line), !unspaced})
 	}
 	return list

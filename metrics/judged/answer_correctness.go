@@ -24,8 +24,9 @@ func factualChecks() []claimCheck {
 	list := []claimCheck{
 		{
 			name: "answer_correctness/ragas_factual", parts: both, score: ragasFactual,
-			doc:     "F1 of statements as Ragas counts and rounds it, which mixes the answer's with the reference's",
-			formula: "2 TP / (2 TP + FP + FN) to two decimals: TP and FP the answer's statements that the reference does and does not support, FN the reference's that the answer does not",
+			doc: "F1 of statements as Ragas counts and rounds it, which mixes the answer's with the reference's",
+			formula: "2 TP / (2 TP + FP + FN) to two decimals: TP and FP the answer's statements that the reference " +
+				"does and does not support, FN the reference's that the answer does not",
 		},
 	}
 	for _, f := range []struct {
@@ -37,8 +38,9 @@ func factualChecks() []claimCheck {
 	} {
 		list = append(list, claimCheck{
 			name: "answer_correctness/" + f.method, parts: both, score: claimF(f.beta),
-			doc:     f.which + " of the precision and recall of statements between answer and reference",
-			formula: f.formula + ", where P is answer_correctness/claims_precision and R is answer_correctness/claims_recall",
+			doc: f.which + " of the precision and recall of statements between answer and reference",
+			formula: f.formula + ", where P is answer_correctness/claims_precision and R is " +
+				"answer_correctness/claims_recall",
 		})
 	}
 	return list
@@ -100,10 +102,11 @@ const (
 // not applicable: Ragas gives F = 1 in both cases.
 func answerCorrectnessRagas() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_correctness/ragas",
-		Doc:     "three quarters F1 of statements between answer and reference, one quarter cosine of their embeddings",
-		Source:  "Ragas 0.4, answer correctness",
-		Formula: "0.75 × 2 TP / (2 TP + FP + FN) + 0.25 × cosine: TP and FP the answer's statements that the reference does and does not support, FN the reference's that the answer does not",
+		Name:   "answer_correctness/ragas",
+		Doc:    "three quarters F1 of statements between answer and reference, one quarter cosine of their embeddings",
+		Source: "Ragas 0.4, answer correctness",
+		Formula: "0.75 × 2 TP / (2 TP + FP + FN) + 0.25 × cosine: TP and FP the answer's statements that the " +
+			"reference does and does not support, FN the reference's that the answer does not",
 		Calls:   (answerByReference | referenceByAnswer).calls() + "; 2 texts to embed for each reference",
 		Min:     -similarityWeight, // a cosine may be negative
 		Max:     1,
@@ -118,7 +121,8 @@ func answerCorrectnessRagas() metrics.Metric {
 	}
 }
 
-func scoreRagasCorrectness(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string) (metrics.Score, error) {
+func scoreRagasCorrectness(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	reference string) (metrics.Score, error) {
 	t, err := newClaimTable(ctx, m, s, reference, answerByReference|referenceByAnswer)
 	if err != nil {
 		return metrics.Score{}, err

@@ -44,7 +44,8 @@ type QuestionData struct {
 func scoreAnswerRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	texts := []string{s.Question}
 	for i := range relevanceQuestions {
-		q := ask.Query{Prompt: answerRelevanceQuestionPrompt, Data: QuestionData{s.Answer}, First: i, Step: relevanceQuestions}
+		q := ask.Query{Prompt: answerRelevanceQuestionPrompt, Data: QuestionData{s.Answer}, First: i,
+			Step: relevanceQuestions}
 		question, err := ask.Judge(ctx, m, q, decodeQuestion)
 		if err != nil {
 			return metrics.Score{}, err

@@ -122,9 +122,11 @@ func claimTablePrompts() []*prompts.Prompt {
 
 // newClaimTable fills the parts of a table for one reference. Where one of the texts that are broken up
 // states nothing, it has no verdicts: there is nothing to compare then.
-func newClaimTable(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string, parts claimParts) (*claimTable, error) {
+func newClaimTable(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string,
+	parts claimParts) (*claimTable, error) {
 	t := &claimTable{contexts: s.Contexts}
-	ofAnswer, ofReference := parts.any(answerByReference|answerByContexts), parts.any(referenceByAnswer|referenceByContexts)
+	ofAnswer, ofReference := parts.any(answerByReference|answerByContexts),
+		parts.any(referenceByAnswer|referenceByContexts)
 	var err error
 	if ofAnswer {
 		if t.answer, err = claimsOf(ctx, m, s, s.Answer); err != nil {
@@ -199,7 +201,8 @@ func judgeContext(ctx context.Context, m metrics.Models, s *metrics.Sample, text
 
 // judgeText gives a verdict on every claim in the light of one text, in windows if it is long. A blank text
 // bears nothing out, and nobody need be asked.
-func judgeText(ctx context.Context, m metrics.Models, s *metrics.Sample, text string, claims []claim) ([]ask.Verdict, error) {
+func judgeText(ctx context.Context, m metrics.Models, s *metrics.Sample, text string,
+	claims []claim) ([]ask.Verdict, error) {
 	verdicts := make([]ask.Verdict, len(claims))
 	if metrics.Blank(text) {
 		return verdicts, nil
@@ -247,7 +250,8 @@ func (c claimCheck) metric(source string) metrics.Metric {
 }
 
 // byReference scores a sample by each of its references alone. The best score counts.
-func byReference(s *metrics.Sample, lowerIsBetter bool, score func(reference string) (metrics.Score, error)) (metrics.Score, error) {
+func byReference(s *metrics.Sample, lowerIsBetter bool,
+	score func(reference string) (metrics.Score, error)) (metrics.Score, error) {
 	better := metrics.Higher
 	if lowerIsBetter {
 		better = metrics.Lower

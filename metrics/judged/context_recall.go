@@ -43,9 +43,10 @@ func contextPrecisionAnswer() metrics.Metric {
 
 func contextPrecision(method, target string) metrics.Metric {
 	return metrics.Metric{
-		Name:    "context_precision/" + method,
-		Doc:     "average precision of the ranked contexts, each judged for its use in arriving at " + target,
-		Formula: "sum over the ranks k of useful contexts of (useful contexts among the first k / k) / useful contexts; 0 without any",
+		Name: "context_precision/" + method,
+		Doc:  "average precision of the ranked contexts, each judged for its use in arriving at " + target,
+		Formula: "sum over the ranks k of useful contexts of (useful contexts among the first k / k) / useful " +
+			"contexts; 0 without any",
 		Min:     0,
 		Max:     1,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
@@ -66,7 +67,8 @@ func averagePrecision(ctx context.Context, m metrics.Models, s *metrics.Sample, 
 			sum += float64(useful) / float64(i+1)
 		}
 		score.Because = append(score.Because,
-			metrics.Finding{Kind: "passage", Text: metrics.Bounded(text), Verdict: &v.Yes, Reason: v.Reason, Where: fmt.Sprintf("context %d", i+1)})
+			metrics.Finding{Kind: "passage", Text: metrics.Bounded(text), Verdict: &v.Yes, Reason: v.Reason,
+				Where: fmt.Sprintf("context %d", i+1)})
 	}
 	if useful > 0 {
 		score.Value = sum / float64(useful)
@@ -134,7 +136,8 @@ func contextRecallClaims() metrics.Metric {
 	}
 }
 
-func scoreContextRecall(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string) (metrics.Score, error) {
+func scoreContextRecall(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	reference string) (metrics.Score, error) {
 	claims, err := statementsOf(ctx, m, s, reference)
 	if err != nil {
 		return metrics.Score{}, err
@@ -180,7 +183,8 @@ func contextRecallEntities() metrics.Metric {
 	}
 }
 
-func scoreEntityRecall(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string) (metrics.Score, error) {
+func scoreEntityRecall(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	reference string) (metrics.Score, error) {
 	wanted, err := entities(ctx, m, []string{reference})
 	if err != nil {
 		return metrics.Score{}, fmt.Errorf("the reference: %w", err)
@@ -202,7 +206,8 @@ func scoreEntityRecall(ctx context.Context, m metrics.Models, s *metrics.Sample,
 		list = append(list, metrics.Finding{Kind: "entity", Text: name, Verdict: &found})
 	}
 	score := shareOf(list)
-	score.Because = append(score.Because, metrics.Finding{Kind: "note", Text: metrics.Bounded("in the contexts: " + strings.Join(named, "; "))})
+	score.Because = append(score.Because, metrics.Finding{Kind: "note",
+		Text: metrics.Bounded("in the contexts: " + strings.Join(named, "; "))})
 	return score, nil
 }
 

@@ -66,7 +66,9 @@ func scoreContextRelevance(ctx context.Context, m metrics.Models, s *metrics.Sam
 			Room:       min(len(text)/8, maxExtract),
 			Splittable: true,
 		}
-		got, err := ask.Judge(ctx, m, q, func(r ask.Reply) (extract, error) { return decodeExtract(r, match, p.Nothing) })
+		got, err := ask.Judge(ctx, m, q, func(r ask.Reply) (extract, error) {
+			return decodeExtract(r, match, p.Nothing)
+		})
 		for _, i := range got.found {
 			kept[i] = true
 		}
@@ -88,12 +90,14 @@ func extractScore(texts []string, origin []int, kept []bool, strange []string, w
 		if kept[i] {
 			n++
 			score.Because = append(score.Because,
-				metrics.Finding{Kind: "sentence", Text: text, Verdict: &yes, Where: fmt.Sprintf("context %d", origin[i])})
+				metrics.Finding{Kind: "sentence", Text: text, Verdict: &yes,
+					Where: fmt.Sprintf("context %d", origin[i])})
 		}
 	}
 	for _, text := range strange {
 		score.Because = append(score.Because,
-			metrics.Finding{Kind: "sentence", Text: text, Verdict: &no, Reason: "not a sentence of the contexts: not counted"})
+			metrics.Finding{Kind: "sentence", Text: text, Verdict: &no,
+				Reason: "not a sentence of the contexts: not counted"})
 	}
 	note := fmt.Sprintf("%d of the contexts' %d sentences", n, len(texts))
 	if windows > 1 {
@@ -112,7 +116,8 @@ type extract struct {
 
 // Reasons why a reply is no extract.
 var (
-	errNoCopy        = errors.New("nothing in the reply is a sentence of the contexts, nor does it say that there is none")
+	errNoCopy = errors.New("nothing in the reply is a sentence of the contexts, nor does it say that there is " +
+		"none")
 	errContradiction = errors.New("the reply says that nothing helps, and copies sentences all the same")
 )
 
@@ -136,7 +141,9 @@ func decodeExtract(r ask.Reply, match *ask.Matcher, nothing []string) (extract, 
 		switch {
 		case found != nil:
 			e.found = append(e.found, found...)
-		case slices.ContainsFunc(nothing, func(p string) bool { return tokenize.ContainsWords(tokenize.Normalize(text), p) }):
+		case slices.ContainsFunc(nothing, func(p string) bool {
+			return tokenize.ContainsWords(tokenize.Normalize(text), p)
+		}):
 			insufficient = true
 		case !ask.Preamble(text):
 			e.strange = append(e.strange, strings.TrimSpace(text))

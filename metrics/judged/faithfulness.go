@@ -39,7 +39,8 @@ func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 		return metrics.Score{}, err
 	}
 	if len(claims) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q",
+			metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
 	}
 	verdicts, windows, err := judgeInWindows(ctx, m, s, s.Contexts, claims)
 	if err != nil {
@@ -88,7 +89,9 @@ func statementsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, answ
 			Room:       len(part) / 2, // about twice the part's own tokens, in Latin script
 			Splittable: true,
 		}
-		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return decodeStatements(r, s.Question, p.Nothing) })
+		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) {
+			return decodeStatements(r, s.Question, p.Nothing)
+		})
 		for _, text := range list {
 			all = append(all, ask.Item{Number: -1, Text: text})
 		}
@@ -127,7 +130,8 @@ type placedVerdict struct {
 // judgeInWindows has the judge give a verdict on every claim in the light of texts, one of which at least
 // is not blank. Where they do not fit in one prompt, a claim is supported if any of several overlapping
 // windows supports it.
-func judgeInWindows(ctx context.Context, m metrics.Models, s *metrics.Sample, texts, claims []string) ([]placedVerdict, int, error) {
+func judgeInWindows(ctx context.Context, m metrics.Models, s *metrics.Sample, texts,
+	claims []string) ([]placedVerdict, int, error) {
 	verdicts := make([]placedVerdict, len(claims))
 	window := 1
 	windows, err := metrics.NewPassage(texts).InWindows(true, func(text string) error {
@@ -188,7 +192,8 @@ func verdictsSchema(n int) json.RawMessage {
 }
 
 // judge has the judge give a verdict on every claim in the light of one text.
-func judge(ctx context.Context, m metrics.Models, s *metrics.Sample, text string, claims []string) ([]ask.Verdict, error) {
+func judge(ctx context.Context, m metrics.Models, s *metrics.Sample, text string,
+	claims []string) ([]ask.Verdict, error) {
 	return reading{faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt, text, s}.judge(ctx, m, claims)
 }
 
@@ -294,11 +299,13 @@ func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 		return metrics.Score{}, err
 	}
 	if len(claims) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q",
+			metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
 	}
-	p, err := ask.PollInWindows(ctx, m, faithfulnessClaimYesPrompt, s.Contexts, len(claims), func(text string, i int) any {
-		return VerdictData{text, claims[i], s.Question, s.History}
-	})
+	p, err := ask.PollInWindows(ctx, m, faithfulnessClaimYesPrompt, s.Contexts, len(claims),
+		func(text string, i int) any {
+			return VerdictData{text, claims[i], s.Question, s.History}
+		})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -315,5 +322,6 @@ func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 
 // paperMetrics are those of the RAGAS paper, by its own methods.
 func paperMetrics() []metrics.Metric {
-	return []metrics.Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims(), faithfulnessClaimsLogit()}
+	return []metrics.Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims(),
+		faithfulnessClaimsLogit()}
 }

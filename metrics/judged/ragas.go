@@ -10,7 +10,8 @@ import (
 func ragasMetrics() []metrics.Metric {
 	list := []metrics.Metric{
 		contextPrecisionReference(), contextPrecisionAnswer(), contextRecallClaims(), contextRecallEntities(),
-		answerCorrectnessRagas(), answerCorrectnessAccuracy(), contextRelevanceDual(), faithfulnessDual(), summaryScore(),
+		answerCorrectnessRagas(), answerCorrectnessAccuracy(), contextRelevanceDual(), faithfulnessDual(),
+		summaryScore(),
 	}
 	for _, c := range noiseChecks() {
 		m := c.metric("Ragas 0.4, noise sensitivity; RAGChecker (Ru et al. 2024, arXiv 2408.08067)")

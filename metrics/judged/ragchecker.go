@@ -46,12 +46,14 @@ func noReferenceClaims() error {
 
 // answerFinding tells of a claim of the answer, and whether it counts.
 func answerFinding(c claim, counts bool) metrics.Finding {
-	return metrics.Finding{Kind: "claim", Text: c.text, Verdict: &counts, Reason: c.opposite.Reason, Where: c.where("reference", nil)}
+	return metrics.Finding{Kind: "claim", Text: c.text, Verdict: &counts, Reason: c.opposite.Reason,
+		Where: c.where("reference", nil)}
 }
 
 // referenceFinding tells of a claim of the reference, and whether it counts.
 func referenceFinding(c claim, counts bool) metrics.Finding {
-	return metrics.Finding{Kind: "reference", Text: c.text, Verdict: &counts, Reason: c.opposite.Reason, Where: c.where("answer", nil)}
+	return metrics.Finding{Kind: "reference", Text: c.text, Verdict: &counts, Reason: c.opposite.Reason,
+		Where: c.where("answer", nil)}
 }
 
 func claimPrecision(t *claimTable) (metrics.Score, error) {
@@ -122,7 +124,8 @@ func relevantContexts(t *claimTable) (metrics.Score, error) {
 	var list []metrics.Finding
 	for i, text := range t.contexts {
 		relevant := t.relevant(i)
-		list = append(list, metrics.Finding{Kind: "passage", Text: metrics.Bounded(text), Verdict: &relevant, Where: fmt.Sprintf("context %d", i+1)})
+		list = append(list, metrics.Finding{Kind: "passage", Text: metrics.Bounded(text), Verdict: &relevant,
+			Where: fmt.Sprintf("context %d", i+1)})
 	}
 	for _, c := range t.reference {
 		list = append(list, metrics.Finding{Kind: "reference", Text: c.text, Where: c.where("answer", nil)})
@@ -146,7 +149,8 @@ func contextUse(t *claimTable) (metrics.Score, error) {
 		}
 	}
 	if retrieved == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the contexts support no claim of the reference", metrics.ErrNotApplicable)
+		return metrics.Score{}, fmt.Errorf("%w: the contexts support no claim of the reference",
+			metrics.ErrNotApplicable)
 	}
 	return shareOf(list), nil
 }
@@ -233,16 +237,21 @@ func ragChecks() []claimCheck {
 			formula: "contexts that support any claim of the reference / contexts",
 		}, {
 			name: "ragchecker/context_utilization", parts: referenceByAnswer | referenceByContexts, score: contextUse,
-			doc:     "share of the reference's claims in the contexts that the answer makes too",
-			formula: "claims of the reference that a context and the answer support / claims of the reference that a context supports",
+			doc: "share of the reference's claims in the contexts that the answer makes too",
+			formula: "claims of the reference that a context and the answer support / claims of the reference that a " +
+				"context supports",
 		}, {
-			name: "ragchecker/hallucination", parts: answerByReference | answerByContexts, score: unfounded(false), lowerIsBetter: true,
-			doc:     "share of the answer's claims that neither the reference nor any context supports",
-			formula: "claims of the answer that neither the reference nor a context supports / claims of the answer",
+			name: "ragchecker/hallucination", parts: answerByReference | answerByContexts, score: unfounded(false),
+			lowerIsBetter: true,
+			doc:           "share of the answer's claims that neither the reference nor any context supports",
+			formula: "claims of the answer that neither the reference nor a context supports / claims of the " +
+				"answer",
 		}, {
-			name: "ragchecker/self_knowledge", parts: answerByReference | answerByContexts, score: unfounded(true), lowerIsBetter: true,
-			doc:     "share of the answer's claims that are right although no context supports them",
-			formula: "claims of the answer that the reference supports and no context does / claims of the answer",
+			name: "ragchecker/self_knowledge", parts: answerByReference | answerByContexts, score: unfounded(true),
+			lowerIsBetter: true,
+			doc:           "share of the answer's claims that are right although no context supports them",
+			formula: "claims of the answer that the reference supports and no context does / claims of the " +
+				"answer",
 		}, {
 			name: "ragchecker/faithfulness", parts: answerByContexts, score: claimFaithfulness,
 			doc:     "share of the answer's claims that at least one context by itself supports",

@@ -26,10 +26,11 @@ import (
 // that says more than the reference loses as one that says less.
 func answerCorrectnessAccuracy() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_correctness/accuracy",
-		Doc:     "mean of two ratings of how far answer and reference agree, the second with their roles swapped",
-		Source:  "Ragas 0.4, answer accuracy (NVIDIA)",
-		Formula: "(r1 / 4 + r2 / 4) / 2, where r1 rates the answer by the reference and r2 the reference by the answer, each 0, 2 or 4",
+		Name:   "answer_correctness/accuracy",
+		Doc:    "mean of two ratings of how far answer and reference agree, the second with their roles swapped",
+		Source: "Ragas 0.4, answer accuracy (NVIDIA)",
+		Formula: "(r1 / 4 + r2 / 4) / 2, where r1 rates the answer by the reference and r2 the reference by the " +
+			"answer, each 0, 2 or 4",
 		Calls:   "2 replies for each reference",
 		Min:     0,
 		Max:     1,
@@ -63,10 +64,11 @@ type accuracyData struct {
 // the judges say so.
 func contextRelevanceDual() metrics.Metric {
 	return metrics.Metric{
-		Name:    "context_relevance/dual",
-		Doc:     "mean of two ratings of how much the contexts help to answer the question",
-		Source:  "Ragas 0.4, context relevance (NVIDIA)",
-		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are two judges' ratings: 0 nothing helps, 1 a part is there, 2 all is there",
+		Name:   "context_relevance/dual",
+		Doc:    "mean of two ratings of how much the contexts help to answer the question",
+		Source: "Ragas 0.4, context relevance (NVIDIA)",
+		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are two judges' ratings: 0 nothing helps, 1 a part is " +
+			"there, 2 all is there",
 		Calls:   "2 replies for each window of the contexts",
 		Min:     0,
 		Max:     1,
@@ -134,13 +136,15 @@ func twoRatings(first, second func() (rating, error)) (metrics.Score, error) {
 		value := float64(r.level) / float64(r.most)
 		score.Value += value / 2
 		score.Because = append(score.Because,
-			metrics.Finding{Kind: "rating", Text: fmt.Sprintf("judge %d: %d of %d", i+1, r.level, r.most), Value: &value, Where: r.where})
+			metrics.Finding{Kind: "rating", Text: fmt.Sprintf("judge %d: %d of %d", i+1, r.level, r.most),
+				Value: &value, Where: r.where})
 	}
 	return score, nil
 }
 
 // rateContexts rates the contexts from 0 to 2, or the windows of them, of which the best counts.
-func rateContexts(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, s *metrics.Sample, data func(text string) any) (rating, error) {
+func rateContexts(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, s *metrics.Sample,
+	data func(text string) any) (rating, error) {
 	all, err := metrics.EachWindow(s.Contexts, func(text string) (rating, error) {
 		return rate(ctx, m, prompt, data(text), []int{0, 1, 2})
 	})

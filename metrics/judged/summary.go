@@ -20,18 +20,21 @@ import (
 // Every question that was asked counts. Ragas divides by the answers that came back, whatever their number.
 func summaryScore() metrics.Metric {
 	return metrics.Metric{
-		Name:    "summary/score",
-		Doc:     "share of questions on the text's key phrases that the summary answers, and its brevity, half and half",
-		Source:  "Ragas 0.4, summarization score",
-		Formula: "(questions that the summary answers with yes / questions) / 2 + (1 - characters of the summary / characters of the text) / 2, the second term 0 for a summary longer than the text",
+		Name: "summary/score",
+		Doc: "share of questions on the text's key phrases that the summary answers, and its brevity, half and " +
+			"half",
+		Source: "Ragas 0.4, summarization score",
+		Formula: "(questions that the summary answers with yes / questions) / 2 + (1 - characters of the summary / " +
+			"characters of the text) / 2, the second term 0 for a summary longer than the text",
 		Calls:   "2 replies for each window of the text, 1 for every 8 questions",
 		Default: true,
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Answer, // and ReferenceContexts or Contexts
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []*prompts.Prompt{summaryPhrasesPrompt, summaryQuestionsPrompt, summaryVerdictsPrompt, summaryVerdictPrompt},
-		Score:   scoreSummary,
+		Prompts: []*prompts.Prompt{summaryPhrasesPrompt, summaryQuestionsPrompt, summaryVerdictsPrompt,
+			summaryVerdictPrompt},
+		Score: scoreSummary,
 	}
 }
 
@@ -44,7 +47,9 @@ func scoreSummary(ctx context.Context, m metrics.Models, s *metrics.Sample) (met
 		texts = s.Contexts
 	}
 	if metrics.Blank(texts...) {
-		return metrics.Score{}, fmt.Errorf("%w: the sample has neither reference_contexts nor contexts, the text to be summed up", metrics.ErrNotApplicable)
+		return metrics.Score{},
+			fmt.Errorf("%w: the sample has neither reference_contexts nor contexts, the text to be summed up",
+				metrics.ErrNotApplicable)
 	}
 	questions, err := summaryQuestions(ctx, m, texts)
 	if err != nil {

@@ -46,7 +46,8 @@ type likelihood struct {
 }
 
 // likelihoodOf asks how probable it is that the judge would say text.
-func likelihoodOf(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, text string) (likelihood, error) {
+func likelihoodOf(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
+	text string) (likelihood, error) {
 	text = strings.TrimSpace(text)
 	lists, err := ask.LogProbs(ctx, m, prompt, data, []string{text})
 	if err != nil {
@@ -68,13 +69,16 @@ func probability(log float64) float64 { return min(1, math.Exp(log)) }
 // finding says of what the likelihood is and what stands behind its value.
 func (l likelihood) finding(where string) metrics.Finding {
 	value := l.value()
-	reason := fmt.Sprintf("%d tokens, perplexity %.4g, the least probable token %.2g", l.tokens, math.Exp(-l.mean), math.Exp(l.least))
-	return metrics.Finding{Kind: "likelihood", Text: metrics.Bounded(l.text), Value: &value, Reason: reason, Where: where}
+	reason := fmt.Sprintf("%d tokens, perplexity %.4g, the least probable token %.2g", l.tokens, math.Exp(-l.mean),
+		math.Exp(l.least))
+	return metrics.Finding{Kind: "likelihood", Text: metrics.Bounded(l.text), Value: &value, Reason: reason,
+		Where: where}
 }
 
 // likelihoodInWindows is likelihoodOf after a prompt that shows texts, which may be too long for it: data is
 // given the part to show, and the window that makes the text most probable counts.
-func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, data func(text string) any, text string) (best likelihood, where string, err error) {
+func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string,
+	data func(text string) any, text string) (best likelihood, where string, err error) {
 	if metrics.Blank(texts...) {
 		return likelihood{}, "", fmt.Errorf("%w: there is no text to show", metrics.ErrNotApplicable)
 	}
@@ -90,8 +94,9 @@ func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt *prompts.
 
 func answerPerplexity() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_quality/perplexity",
-		Doc:     "geometric mean of the answer's token probabilities after the question: the reciprocal of its perplexity",
+		Name: "answer_quality/perplexity",
+		Doc: "geometric mean of the answer's token probabilities after the question: the reciprocal of its " +
+			"perplexity",
 		Source:  "perplexity (Jelinek et al. 1977), turned round so that it is bounded and higher is better",
 		Formula: "exp(mean log p(token)) = 1 / perplexity",
 		Calls:   "1 text to weigh",
@@ -113,9 +118,11 @@ func answerPerplexity() metrics.Metric {
 // perplexityMetrics are unitxt's context relevance, over all contexts and over the first few.
 func perplexityMetrics() []metrics.Metric {
 	base := metrics.Metric{
-		Name:    "context_relevance/perplexity",
-		Doc:     "how probable the question is after a context: geometric mean of its token probabilities, the best context's",
-		Source:  "unitxt's perplexity for context relevance (IBM), with our prompt, and without the token that ends a text",
+		Name: "context_relevance/perplexity",
+		Doc: "how probable the question is after a context: geometric mean of its token probabilities, the best " +
+			"context's",
+		Source: "unitxt's perplexity for context relevance (IBM), with our prompt, and without the token that ends " +
+			"a text",
 		Formula: "max over contexts of exp(mean log p(token of the question | context)) = 1 / perplexity",
 		Calls:   "1 text to weigh for each context",
 		Min:     0,
@@ -136,7 +143,8 @@ func perplexityMetrics() []metrics.Metric {
 		at := base
 		at.Name = fmt.Sprintf("context_relevance/perplexity_at_%d", k)
 		at.Doc = fmt.Sprintf("how probable the question is after a context: the mean over the first %d retrieved", k)
-		at.Formula = fmt.Sprintf("mean over the first %d contexts, or those there are, of exp(mean log p(token of the question | context))", k)
+		at.Formula = fmt.Sprintf("mean over the first %d contexts, or those there are, of exp(mean log p(token of "+
+			"the question | context))", k)
 		at.Calls = fmt.Sprintf("%d texts to weigh at most", k)
 		if k == 1 {
 			at.Doc = "how probable the question is after the context retrieved first"
@@ -161,10 +169,13 @@ func perplexityMetrics() []metrics.Metric {
 
 // questionLikelihoods is how probable the question is after each of the first k contexts that hold text, at
 // least one.
-func questionLikelihoods(ctx context.Context, m metrics.Models, s *metrics.Sample, k int) (values []float64, because []metrics.Finding, err error) {
+func questionLikelihoods(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	k int) (values []float64, because []metrics.Finding, err error) {
 	contexts := metrics.NonBlank(s.Contexts)
 	for _, c := range contexts[:min(k, len(contexts))] {
-		l, where, err := likelihoodInWindows(ctx, m, likelihoodQuestionPrompt, []string{c.Text}, func(text string) any { return sourceData{text} }, s.Question)
+		l, where, err := likelihoodInWindows(ctx, m, likelihoodQuestionPrompt, []string{c.Text}, func(text string) any {
+			return sourceData{text}
+		}, s.Question)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -214,8 +225,9 @@ func answerReward() metrics.Metric {
 				return metrics.Score{}, err
 			}
 			value := logistic(reward)
-			return metrics.Score{Value: value, Because: []metrics.Finding{{Kind: "reward", Text: metrics.Bounded(s.Answer), Value: &reward,
-				Reason: "the number that the model's head gave"}}}, nil
+			return metrics.Score{Value: value,
+				Because: []metrics.Finding{{Kind: "reward", Text: metrics.Bounded(s.Answer), Value: &reward,
+					Reason: "the number that the model's head gave"}}}, nil
 		},
 	}
 }
@@ -228,7 +240,8 @@ func headOf(ctx context.Context, m metrics.Models, p backend.Pair) (float64, err
 	}
 	m.Note(backend.EncodeKey(m.Role(backend.Judge).Info(), backend.HeadOutputs, p), 0, 0)
 	if len(lists) != 1 || len(lists[0]) != 1 {
-		return 0, fmt.Errorf("reward: the model's head gave %v, want one number: a classifier is no reward model", lists)
+		return 0, fmt.Errorf("reward: the model's head gave %v, want one number: a classifier is no reward model",
+			lists)
 	}
 	x := float64(lists[0][0])
 	if !ask.Finite([]float64{x}) {
@@ -243,10 +256,12 @@ func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 // makes the answer. Unlike perplexity it favours no answer for common words alone.
 func rewardLikelihood() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_quality/reward_likelihood",
-		Doc:     "how far the question makes the answer more probable: a stand-in for answer_quality/reward that needs no reward model, and is none",
-		Source:  "Assay; pointwise mutual information, per token, in place of unitxt's reward",
-		Formula: "1 / (1 + exp(-d)), d = mean log p(token | question) - mean log p(token); 1/2: the question makes no difference",
+		Name: "answer_quality/reward_likelihood",
+		Doc: "how far the question makes the answer more probable: a stand-in for answer_quality/reward that " +
+			"needs no reward model, and is none",
+		Source: "Assay; pointwise mutual information, per token, in place of unitxt's reward",
+		Formula: "1 / (1 + exp(-d)), d = mean log p(token | question) - mean log p(token); 1/2: the question makes " +
+			"no difference",
 		Calls:   "2 texts to weigh",
 		Min:     0,
 		Max:     1,
@@ -267,7 +282,9 @@ func scoreRewardLikelihood(ctx context.Context, m metrics.Models, s *metrics.Sam
 		return metrics.Score{}, err
 	}
 	if asked.tokens != alone.tokens {
-		return metrics.Score{}, errors.New("the answer is cut into other tokens after the question than without it: they cannot be compared")
+		return metrics.Score{},
+			errors.New("the answer is cut into other tokens after the question than without it: they cannot be " +
+				"compared")
 	}
 	return metrics.Score{
 		Value:   logistic(asked.mean - alone.mean),

@@ -131,8 +131,9 @@ func scoreAnswerRelevanceLogit(ctx context.Context, m metrics.Models, s *metrics
 // answerScore is the probability of yes to a question about the whole answer.
 func answerScore(s *metrics.Sample, yes float64, where string, mass float64) metrics.Score {
 	return metrics.Score{
-		Value:   yes,
-		Because: append([]metrics.Finding{{Kind: "answer", Text: metrics.Bounded(s.Answer), Value: &yes, Where: where}}, ask.Doubts(mass)...),
+		Value: yes,
+		Because: append([]metrics.Finding{{Kind: "answer", Text: metrics.Bounded(s.Answer), Value: &yes, Where: where}},
+			ask.Doubts(mass)...),
 	}
 }
 
@@ -140,7 +141,8 @@ func scoreCorrectnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sam
 	var score metrics.Score
 	mass := 1.0
 	for _, r := range metrics.NonBlank(s.References) {
-		p, err := ask.PollOnce(ctx, m, answerCorrectnessYesPrompt, agreementData{s.Question, r.Text, s.Answer, s.History})
+		p, err := ask.PollOnce(ctx, m, answerCorrectnessYesPrompt, agreementData{s.Question, r.Text, s.Answer,
+			s.History})
 		if err != nil {
 			return metrics.Score{}, err
 		}

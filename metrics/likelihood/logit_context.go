@@ -12,9 +12,10 @@ import (
 
 func contextRelevanceLogit() metrics.Metric {
 	return metrics.Metric{
-		Name:    "context_relevance/logit",
-		Doc:     "mean probability, over the contexts, that one helps to answer the question",
-		Source:  "Assay; ARES' label of context relevance (Saad-Falcon et al. 2023, arXiv 2311.09476), asked in one question",
+		Name: "context_relevance/logit",
+		Doc:  "mean probability, over the contexts, that one helps to answer the question",
+		Source: "Assay; ARES' label of context relevance (Saad-Falcon et al. 2023, arXiv 2311.09476), asked in one " +
+			"question",
 		Formula: "sum of P(yes) over contexts / contexts; of several windows of a context, the highest",
 		Calls:   "1 choice for each context",
 		Min:     0,
@@ -44,10 +45,11 @@ func contextRelevanceSentencesLogit() metrics.Metric {
 
 func contextPrecisionLogit() metrics.Metric {
 	return metrics.Metric{
-		Name:    "context_precision/logit",
-		Doc:     "average precision to expect of the contexts' order, each useful for the answer with its probability",
-		Source:  "Ragas' context precision (Es et al. 2023), its verdicts read as probabilities",
-		Formula: "expectation of mean precision@k over useful ranks k, where context k is useful with P(yes), independently",
+		Name:   "context_precision/logit",
+		Doc:    "average precision to expect of the contexts' order, each useful for the answer with its probability",
+		Source: "Ragas' context precision (Es et al. 2023), its verdicts read as probabilities",
+		Formula: "expectation of mean precision@k over useful ranks k, where context k is useful with P(yes), " +
+			"independently",
 		Calls:   "1 choice for each context and reference, or for each context where there is no reference",
 		Min:     0,
 		Max:     1,
@@ -81,15 +83,17 @@ func scoreContextRelevanceLogit(ctx context.Context, m metrics.Models, s *metric
 	var score metrics.Score
 	mass := 1.0
 	for _, c := range contexts {
-		p, err := ask.PollInWindows(ctx, m, contextRelevanceYesPrompt, []string{c.Text}, 1, func(text string, _ int) any {
-			return contextData{s.Question, text, s.History}
-		})
+		p, err := ask.PollInWindows(ctx, m, contextRelevanceYesPrompt, []string{c.Text}, 1,
+			func(text string, _ int) any {
+				return contextData{s.Question, text, s.History}
+			})
 		if err != nil {
 			return metrics.Score{}, err
 		}
 		yes, where := p.Highest(0)
 		score.Value, mass = score.Value+yes/float64(len(contexts)), min(mass, p.Mass)
-		score.Because = append(score.Because, metrics.Finding{Kind: "context", Text: metrics.Bounded(c.Text), Value: &yes, Where: c.Where(where)})
+		score.Because = append(score.Because, metrics.Finding{Kind: "context", Text: metrics.Bounded(c.Text),
+			Value: &yes, Where: c.Where(where)})
 	}
 	score.Value = min(1, score.Value)
 	score.Because = append(score.Because, ask.Doubts(mass)...)
@@ -113,12 +117,14 @@ func scoreSentencesLogit(ctx context.Context, m metrics.Models, s *metrics.Sampl
 			var found []metrics.Finding
 			least := 1.0
 			for _, sentence := range metrics.Worded(text) {
-				p, err := ask.PollOnce(ctx, m, contextRelevanceSentenceYesPrompt, sentenceData{text, s.Question, sentence, s.History})
+				p, err := ask.PollOnce(ctx, m, contextRelevanceSentenceYesPrompt,
+					sentenceData{text, s.Question, sentence, s.History})
 				if err != nil {
 					return err
 				}
 				least = min(least, p.Mass)
-				found = append(found, metrics.Finding{Kind: "sentence", Text: sentence, Value: &p.Yes[0][0], Where: c.Where("")})
+				found = append(found, metrics.Finding{Kind: "sentence", Text: sentence, Value: &p.Yes[0][0],
+					Where: c.Where("")})
 			}
 			for _, f := range found {
 				chances = append(chances, *f.Value)
@@ -150,15 +156,17 @@ func scoreContextPrecisionLogit(ctx context.Context, m metrics.Models, s *metric
 		answers = metrics.NonBlank([]string{s.Answer})
 	}
 	if len(answers) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the sample has neither reference_answers nor an answer", metrics.ErrNotApplicable)
+		return metrics.Score{}, fmt.Errorf("%w: the sample has neither reference_answers nor an answer",
+			metrics.ErrNotApplicable)
 	}
 	var score metrics.Score
 	useful := make([]float64, len(s.Contexts))
 	mass := 1.0
 	for _, c := range metrics.NonBlank(s.Contexts) {
-		p, err := ask.PollInWindows(ctx, m, contextPrecisionYesPrompt, []string{c.Text}, len(answers), func(text string, i int) any {
-			return answeredData{text, s.Question, answers[i].Text, s.History}
-		})
+		p, err := ask.PollInWindows(ctx, m, contextPrecisionYesPrompt, []string{c.Text}, len(answers),
+			func(text string, i int) any {
+				return answeredData{text, s.Question, answers[i].Text, s.History}
+			})
 		if err != nil {
 			return metrics.Score{}, err
 		}
@@ -169,7 +177,8 @@ func scoreContextPrecisionLogit(ctx context.Context, m metrics.Models, s *metric
 			}
 		}
 		useful[c.Number-1], mass = best, min(mass, p.Mass)
-		score.Because = append(score.Because, metrics.Finding{Kind: "context", Text: metrics.Bounded(c.Text), Value: &best, Where: c.Where(where)})
+		score.Because = append(score.Because, metrics.Finding{Kind: "context", Text: metrics.Bounded(c.Text),
+			Value: &best, Where: c.Where(where)})
 	}
 	score.Value = expectedPrecision(useful)
 	score.Because = append(score.Because, ask.Doubts(mass)...)
@@ -221,9 +230,10 @@ func scoreContextRecallLogit(ctx context.Context, m metrics.Models, s *metrics.S
 		if len(sentences) == 0 {
 			continue
 		}
-		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, s.Contexts, len(sentences), func(text string, i int) any {
-			return answeredData{text, s.Question, sentences[i], s.History}
-		})
+		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, s.Contexts, len(sentences),
+			func(text string, i int) any {
+				return answeredData{text, s.Question, sentences[i], s.History}
+			})
 		if err != nil {
 			return metrics.Score{}, err
 		}
@@ -232,7 +242,8 @@ func scoreContextRecallLogit(ctx context.Context, m metrics.Models, s *metrics.S
 		for i, sentence := range sentences {
 			yes, where := p.Highest(i)
 			score.Value += yes / float64(len(sentences))
-			score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence, Value: &yes, Where: where})
+			score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence, Value: &yes,
+				Where: where})
 		}
 		if score.Value > best.Value {
 			best = score

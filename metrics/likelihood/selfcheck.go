@@ -22,8 +22,9 @@ func selfCheckMetrics() []metrics.Metric {
 	const calls = "5 replies, where the sample has no other answers"
 	return []metrics.Metric{
 		{
-			Name:    "faithfulness/selfcheck_ngram",
-			Doc:     "how common the answer's words are in it and the other answers to the question: geometric mean of their frequencies",
+			Name: "faithfulness/selfcheck_ngram",
+			Doc: "how common the answer's words are in it and the other answers to the question: geometric mean " +
+				"of their frequencies",
 			Source:  source + ".3, unigrams, with our words in place of spaCy's tokens",
 			Formula: "exp(mean log(count of word in the answer and the others / words in them))",
 			Calls:   "none",
@@ -148,7 +149,8 @@ func unigramScore(s *metrics.Sample, others []string) (metrics.Score, error) {
 		score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence, Value: &value})
 	}
 	if n == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable,
+			metrics.Bounded(s.Answer))
 	}
 	score.Value = probability(sum / float64(n))
 	score.Because = append(score.Because, compared(others)...)
@@ -167,7 +169,8 @@ func compared(others []string) []metrics.Finding {
 func scoreSelfCheckEmbed(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	own := metrics.Worded(s.Answer)
 	if len(own) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable,
+			metrics.Bounded(s.Answer))
 	}
 	others, err := otherAnswers(ctx, m, s)
 	if err != nil {
@@ -222,7 +225,8 @@ func sentencesMean(sentences []string, values []float64, others []string) metric
 func scoreSelfCheckPrompt(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	own := metrics.Worded(s.Answer)
 	if len(own) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable,
+			metrics.Bounded(s.Answer))
 	}
 	others, err := otherAnswers(ctx, m, s)
 	if err != nil {
@@ -231,9 +235,10 @@ func scoreSelfCheckPrompt(ctx context.Context, m metrics.Models, s *metrics.Samp
 	means := make([]float64, len(own))
 	mass := 1.0
 	for _, other := range others {
-		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, []string{other}, len(own), func(text string, i int) any {
-			return answeredData{text, s.Question, own[i], s.History}
-		})
+		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, []string{other}, len(own),
+			func(text string, i int) any {
+				return answeredData{text, s.Question, own[i], s.History}
+			})
 		if err != nil {
 			return metrics.Score{}, err
 		}

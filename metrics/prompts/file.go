@@ -118,7 +118,8 @@ func (p *Prompt) header(line string) error {
 	case "nothing":
 		_, p.Nothing, err = phrases(value)
 	default:
-		return fmt.Errorf("unknown field %q: want version, max_tokens, temperature, top_p, seed, reply, stop, yes, no or nothing", field)
+		return fmt.Errorf("unknown field %q: want version, max_tokens, temperature, top_p, seed, reply, stop, yes, "+
+			"no or nothing", field)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %v", field, err)

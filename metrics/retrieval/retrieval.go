@@ -35,15 +35,18 @@ func cutMeasures() []metrics.Metric {
 	list := []metrics.Metric{
 		ndcg,
 		cut("ndcg_exp", "normalised discounted cumulative gain of the ranking, high grades gaining exponentially more",
-			"Burges et al. 2005 (RankNet), section 5", "sum of (2^grade-1)/log2(rank+1), over that of the ideal ranking", exponential),
+			"Burges et al. 2005 (RankNet), section 5",
+			"sum of (2^grade-1)/log2(rank+1), over that of the ideal ranking", exponential),
 		cut("p", "precision: share of the retrieved passages that are relevant", "P and set_P of "+trecEval,
 			"relevant passages retrieved / passages retrieved; with a cutoff, / cutoff", (*ranking).precision),
 		cut("recall", "share of the relevant passages that were retrieved", "recall and set_recall of "+trecEval,
 			"relevant passages retrieved / relevant passages", (*ranking).recall),
 		cut("f", "harmonic mean of precision and recall", "van Rijsbergen 1979, chapter 7; set_F of "+trecEval,
 			"2 * relevant passages retrieved / (passages retrieved, or cutoff, + relevant passages)", (*ranking).f),
-		cut("relative_p", "precision over the highest that there could be", "relative_P and set_relative_P of "+trecEval,
-			"relevant passages retrieved / min(passages retrieved, or cutoff; relevant passages)", (*ranking).relativePrecision),
+		cut("relative_p", "precision over the highest that there could be", "relative_P and set_relative_P of "+
+			trecEval,
+			"relevant passages retrieved / min(passages retrieved, or cutoff; relevant passages)",
+			(*ranking).relativePrecision),
 		cut("hit", "whether a relevant passage was retrieved (hit rate, success)", "success of "+trecEval,
 			"1 if a relevant passage was retrieved, 0 if not", (*ranking).hit),
 		cut("mrr", "reciprocal rank of the first relevant passage", "recip_rank of "+trecEval,
@@ -73,11 +76,13 @@ func errMeasures() []metrics.Metric {
 			name = "err"
 		}
 		m := retrieval(name, fmt.Sprintf("expected reciprocal rank, with grades from 0 to %d", most),
-			"Chapelle et al. 2009, section 4", fmt.Sprintf("sum over ranks of 1/rank * R * product of (1-R) above, R = (2^grade-1)/2^%d", most))
+			"Chapelle et al. 2009, section 4",
+			fmt.Sprintf("sum over ranks of 1/rank * R * product of (1-R) above, R = (2^grade-1)/2^%d", most))
 		list = append(list, cuttable(m, func(k int) scorer {
 			return judged(k, func(r *ranking) (float64, error) {
 				if r.highest() > most {
-					return 0, fmt.Errorf("a passage has grade %d, and %s takes grades up to %d", r.highest(), m.Name, most)
+					return 0, fmt.Errorf("a passage has grade %d, and %s takes grades up to %d", r.highest(),
+						m.Name, most)
 				}
 				return r.expectedReciprocalRank(k, most), nil
 			})
@@ -102,18 +107,22 @@ func wholeMeasures() []metrics.Metric {
 	return []metrics.Metric{
 		whole("bpref", "share of judged pairs that the ranking has in the right order",
 			"Buckley and Voorhees 2004; bpref of "+trecEval,
-			"mean over relevant passages of 1 - judged irrelevant ones above / min(relevant, irrelevant); passages without judgement are passed over",
+			"mean over relevant passages of 1 - judged irrelevant ones above / min(relevant, irrelevant); passages "+
+				"without judgement are passed over",
 			(*ranking).bpref),
 		whole("infap", "average precision inferred from judgements of a sample of the pool",
 			"Yilmaz and Aslam 2006; infAP of "+trecEval,
-			"mean over relevant passages of the expected precision at their ranks; a negative grade is in the pool and not judged",
+			"mean over relevant passages of the expected precision at their ranks; a negative grade is in the pool "+
+				"and not judged",
 			(*ranking).inferredAP),
 		whole("set_map", "precision times recall of what was retrieved, whatever its order", "set_map of "+trecEval,
 			"relevant passages retrieved^2 / (passages retrieved * relevant passages)", (*ranking).setMAP),
 		whole("ndcg_rel", "nDCG at the rank of each relevant passage, averaged", "ndcg_rel of "+trecEval,
-			"mean over relevant passages of nDCG at their ranks; of the whole ranking for those not retrieved", (*ranking).ndcgRelevant),
+			"mean over relevant passages of nDCG at their ranks; of the whole ranking for those not retrieved",
+			(*ranking).ndcgRelevant),
 		whole("r_ndcg", "nDCG at the ranks where the ideal ranking changes grade, averaged", "Rndcg of "+trecEval,
-			"mean of nDCG where each grade of the ideal ranking ends, and at the end of the ranking", (*ranking).ndcgLevels),
+			"mean of nDCG where each grade of the ideal ranking ends, and at the end of the ranking",
+			(*ranking).ndcgLevels),
 		whole("g", "gain of the ranking, discounted by how far it is behind the ideal one", "G of "+trecEval,
 			"sum of grade/log2(2 + ideal gain - gain so far) / sum of all grades", (*ranking).g),
 		whole("bin_g", "relevant passages, discounted by the irrelevant ones above", "binG of "+trecEval,
@@ -127,9 +136,12 @@ func wholeMeasures() []metrics.Metric {
 
 // parameterMeasures are those with a number that is no cutoff: retrieval/rbp@0.95.
 func parameterMeasures() []metrics.Metric {
-	rbp := retrieval("rbp", "rank-biased precision: what a reader gains who goes on to the next passage with probability p",
-		"Moffat and Zobel 2008; rbp of "+trecEval+", where p is 0.9", "(1-p) * sum of p^(rank-1) over relevant passages")
-	residual := retrieval("rbp_residual", "how much higher rank-biased precision could be, were all judged and more retrieved",
+	rbp := retrieval("rbp", "rank-biased precision: what a reader gains who goes on to the next passage with "+
+		"probability p",
+		"Moffat and Zobel 2008; rbp of "+trecEval+", where p is 0.9",
+		"(1-p) * sum of p^(rank-1) over relevant passages")
+	residual := retrieval("rbp_residual", "how much higher rank-biased precision could be, were all judged and more "+
+		"retrieved",
 		"Moffat and Zobel 2008; rbp_resid of "+trecEval+", where p is 0.9",
 		"p^passages retrieved + (1-p) * sum of p^(rank-1) over passages without judgement")
 	residual.LowerIsBetter = true
@@ -138,9 +150,15 @@ func parameterMeasures() []metrics.Metric {
 	iprec := retrieval("iprec", "interpolated precision at a recall, or averaged over the recalls 0, 0.1 ... 1",
 		"iprec_at_recall and 11pt_avg of "+trecEval, "highest precision at any rank with at least that recall")
 
-	persistence := rankParameter{"p", "0.95", "p is a number between 0 and 1", func(p float64) bool { return p > 0 && p < 1 }}
-	multiple := rankParameter{"multiple", "0.5", "the multiple is a number above 0, up to 1000", func(x float64) bool { return x > 0 && x <= 1000 }}
-	recall := rankParameter{"recall", "0.5", "the recall is a number from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 }}
+	persistence := rankParameter{"p", "0.95", "p is a number between 0 and 1", func(p float64) bool {
+		return p > 0 && p < 1
+	}}
+	multiple := rankParameter{"multiple", "0.5", "the multiple is a number above 0, up to 1000", func(x float64) bool {
+		return x > 0 && x <= 1000
+	}}
+	recall := rankParameter{"recall", "0.5", "the recall is a number from 0 to 1", func(x float64) bool {
+		return x >= 0 && x <= 1
+	}}
 	return []metrics.Metric{
 		persistence.of(rbp, 0.8, func(p float64) scorer {
 			return judged(0, func(r *ranking) (float64, error) { return r.rankBiasedPrecision(p), nil })
@@ -185,7 +203,8 @@ func cuttable(m metrics.Metric, score func(k int) scorer) metrics.Metric {
 	m.At = func(text string) (metrics.Metric, error) {
 		k, err := strconv.Atoi(text)
 		if err != nil || k < 1 || text[0] == '+' {
-			return metrics.Metric{}, fmt.Errorf("%s@%s: the cutoff is a whole number from 1, as in %s@10", m.Name, text, m.Name)
+			return metrics.Metric{}, fmt.Errorf("%s@%s: the cutoff is a whole number from 1, as in %s@10", m.Name, text,
+				m.Name)
 		}
 		cut := m
 		cut.Name = fmt.Sprintf("%s@%d", m.Name, k)
@@ -230,7 +249,8 @@ func (p rankParameter) of(m metrics.Metric, usual float64, score func(x float64)
 func judged(k int, of func(r *ranking) (float64, error)) scorer {
 	return rankingScorer(k, func(r *ranking) (float64, error) {
 		if r.relevant() == 0 {
-			return 0, fmt.Errorf("%w: no passage is judged relevant, so that no ranking could do well", metrics.ErrNotApplicable)
+			return 0, fmt.Errorf("%w: no passage is judged relevant, so that no ranking could do well",
+				metrics.ErrNotApplicable)
 		}
 		return of(r)
 	})
@@ -261,7 +281,8 @@ func judgements(s *metrics.Sample) (map[string]int, error) {
 		return s.Relevance, nil
 	}
 	if metrics.Blank(s.ReferenceContextIDs...) {
-		return nil, fmt.Errorf("%w: the sample has neither %v nor %v to judge its passages by", metrics.ErrNotApplicable, metrics.Relevance, metrics.ReferenceContextIDs)
+		return nil, fmt.Errorf("%w: the sample has neither %v nor %v to judge its passages by",
+			metrics.ErrNotApplicable, metrics.Relevance, metrics.ReferenceContextIDs)
 	}
 	grades := make(map[string]int, len(s.ReferenceContextIDs))
 	for _, id := range s.ReferenceContextIDs {
@@ -280,7 +301,8 @@ func newRanking(ids []string, grades map[string]int) (*ranking, error) {
 	for id, g := range grades {
 		switch {
 		case g > maxRelevance:
-			return nil, fmt.Errorf("the passage %q has grade %d: the highest is %d", metrics.Bounded(id), g, maxRelevance)
+			return nil, fmt.Errorf("the passage %q has grade %d: the highest is %d", metrics.Bounded(id), g,
+				maxRelevance)
 		case g > 0:
 			r.ideal = append(r.ideal, g)
 		case g == 0:
@@ -291,7 +313,8 @@ func newRanking(ids []string, grades map[string]int) (*ranking, error) {
 	first := make(map[string]int, len(ids))
 	for i, id := range ids {
 		if at, twice := first[id]; twice {
-			return nil, fmt.Errorf("the passage %q is in the ranking twice, at ranks %d and %d", metrics.Bounded(id), at, i+1)
+			return nil, fmt.Errorf("the passage %q is in the ranking twice, at ranks %d and %d", metrics.Bounded(id),
+				at, i+1)
 		}
 		first[id] = i + 1
 		switch g, known := grades[id]; {
@@ -315,7 +338,8 @@ func (r *ranking) findings(ids []string, grades map[string]int, k int) []metrics
 	var list []metrics.Finding
 	for i, id := range ids[:min(r.within(k), maxShown)] {
 		relevant := r.grades[i] > 0
-		f := metrics.Finding{Kind: "passage", Text: id, Verdict: &relevant, Reason: "not judged", Where: fmt.Sprintf("rank %d", i+1)}
+		f := metrics.Finding{Kind: "passage", Text: id, Verdict: &relevant, Reason: "not judged",
+			Where: fmt.Sprintf("rank %d", i+1)}
 		if r.grades[i] >= 0 {
 			f.Reason = fmt.Sprintf("grade %d", r.grades[i])
 		}

@@ -22,8 +22,9 @@ func chrfMetrics() []metrics.Metric {
 			Score:   scoreCHRF(0),
 		}),
 		lexical(metrics.Metric{
-			Name:    "answer_similarity/chrf++",
-			Doc:     "n-grams of characters and words in common with the best reference: sacrebleu's chrF++ divided by 100",
+			Name: "answer_similarity/chrf++",
+			Doc: "n-grams of characters and words in common with the best reference: sacrebleu's chrF++ divided " +
+				"by 100",
 			Source:  "chrF++ (Popović 2017), sacrebleu's sentence_chrf with word order 2",
 			Formula: formula + " and of 1 to 2 words",
 			Score:   scoreCHRF(2),
@@ -48,11 +49,13 @@ func scoreCHRF(maxWords int) scoreFunc {
 				}
 			}
 			if orders == 0 {
-				return metrics.Score{}, fmt.Errorf("%w: no character in the answer or in the reference %q", metrics.ErrNotApplicable, metrics.Bounded(reference))
+				return metrics.Score{}, fmt.Errorf("%w: no character in the answer or in the reference %q",
+					metrics.ErrNotApplicable, metrics.Bounded(reference))
 			}
 			precision, recall = precision/float64(orders), recall/float64(orders)
 			note := fmt.Sprintf("mean precision %.3f and recall %.3f over %d orders", precision, recall, orders)
-			return metrics.Score{Value: f2(precision, recall), Because: []metrics.Finding{{Kind: "note", Text: note}}}, nil
+			return metrics.Score{Value: f2(precision, recall),
+				Because: []metrics.Finding{{Kind: "note", Text: note}}}, nil
 		})
 	}
 }

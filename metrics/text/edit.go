@@ -103,7 +103,8 @@ func jaro(a, b []rune) (float64, string, error) {
 		}
 	}
 	value := (ratio(n, len(a)) + ratio(n, len(b)) + ratio(n-moved/2, n)) / 3
-	return min(1, value), fmt.Sprintf("%d characters match, %d of them out of order, of %d in the answer and %d in the reference", n, moved, len(a), len(b)), nil
+	return min(1, value), fmt.Sprintf("%d characters match, %d of them out of order, of %d in the answer and %d in "+
+		"the reference", n, moved, len(a), len(b)), nil
 }
 
 // jaroWinkler is jaro raised by what the beginnings have in common.

@@ -42,7 +42,8 @@ func matchMetrics() []metrics.Metric {
 		}),
 		lexical(metrics.Metric{
 			Name: "answer_correctness/exact_match_normalised", Source: squad,
-			Doc:     "whether the answer is one of the references but for case, punctuation and articles, in any script",
+			Doc: "whether the answer is one of the references but for case, punctuation and articles, in any " +
+				"script",
 			Formula: "1 if the answer's tokens are those of a reference, in order, else 0",
 			Score:   scoreMatch(tokenize.Tokens, slices.Equal[[]string]),
 		}),
@@ -56,11 +57,15 @@ func matchMetrics() []metrics.Metric {
 			Name: "answer_correctness/contains", Source: ragas,
 			Doc:     "whether one of the references stands in the answer, character for character",
 			Formula: "1 if a reference is a part of the answer, else 0",
-			Score:   scoreMatch(asWritten, func(answer, reference []string) bool { return strings.Contains(answer[0], reference[0]) }),
+			Score: scoreMatch(asWritten, func(answer, reference []string) bool {
+				return strings.Contains(answer[0], reference[0])
+			}),
 		}),
 		lexical(metrics.Metric{
-			Name: "answer_correctness/contains_normalised", Source: "DPR (Karpukhin et al. 2020, arXiv 2004.04906), answer matching",
-			Doc:     "whether one of the references stands in the answer but for case, punctuation and articles, in any script",
+			Name:   "answer_correctness/contains_normalised",
+			Source: "DPR (Karpukhin et al. 2020, arXiv 2004.04906), answer matching",
+			Doc: "whether one of the references stands in the answer but for case, punctuation and articles, in " +
+				"any script",
 			Formula: "1 if a reference's tokens are a run of the answer's, else 0",
 			Score:   scoreMatch(tokenize.Tokens, tokenize.ContainsRun),
 		}),
@@ -79,10 +84,12 @@ func scoreMatch(cut func(text string) []string, match func(answer, reference []s
 		return bestReference(s, func(reference string) (metrics.Score, error) {
 			want := cut(reference)
 			if len(want) == 0 {
-				return metrics.Score{}, fmt.Errorf("%w: the reference %q holds no word", metrics.ErrNotApplicable, metrics.Bounded(reference))
+				return metrics.Score{}, fmt.Errorf("%w: the reference %q holds no word", metrics.ErrNotApplicable,
+					metrics.Bounded(reference))
 			}
 			matched := match(answer, want)
-			score := metrics.Score{Because: []metrics.Finding{{Kind: "reference", Text: metrics.Bounded(reference), Verdict: &matched}}}
+			score := metrics.Score{Because: []metrics.Finding{{Kind: "reference", Text: metrics.Bounded(reference),
+				Verdict: &matched}}}
 			if matched {
 				score.Value = 1
 			}
@@ -105,7 +112,8 @@ func bestReference(s *metrics.Sample, compare func(reference string) (metrics.Sc
 
 // rankedReference is bestReference where the best is not the one of the highest value, but of the highest
 // rank.
-func rankedReference(s *metrics.Sample, compare func(reference string) (rank float64, score metrics.Score, err error)) (metrics.Score, error) {
+func rankedReference(s *metrics.Sample,
+	compare func(reference string) (rank float64, score metrics.Score, err error)) (metrics.Score, error) {
 	type ranked struct {
 		rank  float64
 		score metrics.Score
@@ -124,7 +132,8 @@ func rankedReference(s *metrics.Sample, compare func(reference string) (rank flo
 		if f := best.Because; len(f) > 0 && f[0].Kind == "reference" {
 			f[0].Where = where
 		} else {
-			best.Because = append(f, metrics.Finding{Kind: "reference", Text: metrics.Bounded(s.References[at]), Where: where})
+			best.Because = append(f, metrics.Finding{Kind: "reference", Text: metrics.Bounded(s.References[at]),
+				Where: where})
 		}
 	}
 	return best, nil
@@ -207,7 +216,8 @@ func (o overlap) unitFindings() []metrics.Finding {
 		found bool
 	}{{o.found, true}, {o.missing, false}} {
 		if len(units.list) > 0 {
-			list = append(list, metrics.Finding{Kind: "tokens", Text: metrics.Bounded(strings.Join(units.list, ", ")), Verdict: &units.found})
+			list = append(list, metrics.Finding{Kind: "tokens", Text: metrics.Bounded(strings.Join(units.list, ", ")),
+				Verdict: &units.found})
 		}
 	}
 	return list

@@ -33,7 +33,8 @@ func scoreMETEOR(_ context.Context, _ metrics.Models, s *metrics.Sample) (metric
 	return bestReference(s, func(reference string) (metrics.Score, error) {
 		want := tokenize.Words(reference)
 		if len(answer) == 0 || len(want) == 0 {
-			return metrics.Score{}, fmt.Errorf("%w: no word in the answer or in the reference %q", metrics.ErrNotApplicable, metrics.Bounded(reference))
+			return metrics.Score{}, fmt.Errorf("%w: no word in the answer or in the reference %q",
+				metrics.ErrNotApplicable, metrics.Bounded(reference))
 		}
 		at := make([]int, len(answer)) // for each word of the answer its place in the reference, -1 for none
 		for i := range at {
@@ -42,7 +43,8 @@ func scoreMETEOR(_ context.Context, _ metrics.Models, s *metrics.Sample) (metric
 		exact := alignWords(at, answer, want)
 		matches := exact + alignWords(at, stems(answer), stems(want))
 		chunks := alignedChunks(at)
-		note := fmt.Sprintf("%d words matched, %d of them by stem only, in %d chunks; %d words in the answer, %d in the reference",
+		note := fmt.Sprintf("%d words matched, %d of them by stem only, in %d chunks; %d words in the answer, %d in "+
+			"the reference",
 			matches, matches-exact, chunks, len(answer), len(want))
 		score := metrics.Score{Because: []metrics.Finding{{Kind: "note", Text: note}}}
 		if matches > 0 {

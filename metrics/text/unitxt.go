@@ -51,7 +51,8 @@ func unitxtMetrics() []metrics.Metric {
 			Score:   scoreTokens(original, ofAnswer, true),
 		}),
 		lexical(metrics.Metric{
-			Name: "answer_correctness/token_f1_ascii", Source: "SQuAD (Rajpurkar et al. 2016, arXiv 1606.05250), evaluation script; unitxt",
+			Name:    "answer_correctness/token_f1_ascii",
+			Source:  "SQuAD (Rajpurkar et al. 2016, arXiv 1606.05250), evaluation script; unitxt",
 			Doc:     "token F1 by the letter of SQuAD and unitxt, to which only ASCII punctuation is punctuation",
 			Formula: "2 * words in common / (words of the answer + words of the reference)",
 			Score:   scoreTokens(original, ofBoth, true),
@@ -72,8 +73,10 @@ func unitxtMetrics() []metrics.Metric {
 		}),
 		lexical(metrics.Metric{
 			Name: "faithfulness/k_precision_bigrams", Source: "Assay, after K-precision and BLEU",
-			Doc: "share of the answer's different words, and of its different pairs of neighbouring words, that stand in the contexts",
-			Formula: "mean of two shares: of the answer's different words, and of its different pairs of consecutive words, " +
+			Doc: "share of the answer's different words, and of its different pairs of neighbouring words, that " +
+				"stand in the contexts",
+			Formula: "mean of two shares: of the answer's different words, and of its different pairs of consecutive " +
+				"words, " +
 				"that stand in any context",
 			Needs: metrics.Answer | metrics.Contexts,
 			Score: scoreBigramsInContexts,
@@ -87,7 +90,8 @@ func unitxtMetrics() []metrics.Metric {
 		}),
 		lexical(metrics.Metric{
 			Name: "answer_relevance/token_recall_ascii", Source: source,
-			Doc:     "token recall of the question by the letter of unitxt, to which only ASCII punctuation is punctuation",
+			Doc: "token recall of the question by the letter of unitxt, to which only ASCII punctuation is " +
+				"punctuation",
 			Formula: "words in common / words of the question, counted as often as they stand",
 			Needs:   metrics.Question | metrics.Answer,
 			Score:   scoreQuestionTokens(original, true),
@@ -122,7 +126,8 @@ func scoreTokens(cut func(string) []string, of share, original bool) scoreFunc {
 // scoreQuestionTokens looks for the question's tokens in the answer.
 func scoreQuestionTokens(cut func(string) []string, original bool) scoreFunc {
 	return func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-		return newOverlap(cut(s.Answer), cut(s.Question), ofReference).tokenScore(ofReference, original, "answer", "question")
+		return newOverlap(cut(s.Answer), cut(s.Question), ofReference).tokenScore(ofReference, original, "answer",
+			"question")
 	}
 }
 
@@ -170,8 +175,10 @@ func (o overlap) tokenScore(of share, original bool, answer, reference string) (
 			return metrics.Score{}, fmt.Errorf("%w: there is no word in the %s", metrics.ErrNotApplicable, answer)
 		}
 	}
-	note := fmt.Sprintf("%d words in common, of %d in the %s and %d in the %s", o.common, o.answer, answer, o.reference, reference)
-	return metrics.Score{Value: o.value(of), Because: append([]metrics.Finding{{Kind: "note", Text: note}}, o.unitFindings()...)}, nil
+	note := fmt.Sprintf("%d words in common, of %d in the %s and %d in the %s", o.common, o.answer, answer, o.reference,
+		reference)
+	return metrics.Score{Value: o.value(of), Because: append([]metrics.Finding{{Kind: "note", Text: note}},
+		o.unitFindings()...)}, nil
 }
 
 // scoreBigramsInContexts is K-precision made stricter and fairer. Stricter, since the right words in another
@@ -181,7 +188,8 @@ func (o overlap) tokenScore(of share, original bool, answer, reference string) (
 func scoreBigramsInContexts(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	answer := tokenize.Tokens(s.Answer)
 	if len(answer) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: there is no word in the answer %q", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: there is no word in the answer %q", metrics.ErrNotApplicable,
+			metrics.Bounded(s.Answer))
 	}
 	var contexts [][]string
 	for _, c := range s.Contexts {
@@ -210,7 +218,8 @@ func scoreBigramsInContexts(_ context.Context, _ metrics.Models, s *metrics.Samp
 			seen[g] = true
 		}
 		o.common, o.answer = len(o.found), len(seen)
-		note := fmt.Sprintf("%d of the answer's %d different %s stand in the contexts", o.common, o.answer, [...]string{1: "words", 2: "pairs of words"}[n])
+		note := fmt.Sprintf("%d of the answer's %d different %s stand in the contexts", o.common, o.answer,
+			[...]string{1: "words", 2: "pairs of words"}[n])
 		score.Value += o.value(ofAnswer) / float64(orders)
 		score.Because = append(append(score.Because, metrics.Finding{Kind: "note", Text: note}), o.unitFindings()...)
 	}

@@ -108,14 +108,16 @@ func embedTokensAll(ctx context.Context, m metrics.Models, texts []string) ([]ba
 	for i, a := range all {
 		m.Note(backend.EncodeKey(info, backend.TokenEmbeddings, backend.Pair{Text: texts[i]}), 0, 0)
 		if len(a.Tokens) != len(a.Vectors) {
-			return nil, fmt.Errorf("embedding tokens: %d tokens and %d vectors for %q", len(a.Tokens), len(a.Vectors), metrics.Bounded(texts[i]))
+			return nil, fmt.Errorf("embedding tokens: %d tokens and %d vectors for %q", len(a.Tokens), len(a.Vectors),
+				metrics.Bounded(texts[i]))
 		}
 		unit[i].Tokens = a.Tokens
 		for k, v := range a.Vectors {
 			size = cmp.Or(size, len(v))
 			n := ask.Norm(v)
 			if len(v) != size || !(n > 0) || math.IsInf(n, 0) {
-				return nil, fmt.Errorf("embedding tokens: the vector of %q is not usable: %d numbers, length %v", a.Tokens[k], len(v), n)
+				return nil, fmt.Errorf("embedding tokens: the vector of %q is not usable: %d numbers, length %v",
+					a.Tokens[k], len(v), n)
 			}
 			scaled := make([]float32, len(v))
 			for j, x := range v {
@@ -193,13 +195,15 @@ func shownTokens(order []int, a, b tokenText, matches []tokenMatch, what, which 
 			Where: fmt.Sprintf("%s %d: %q", what, b.places[m.at], strings.TrimSpace(b.tokens[m.at]))})
 	}
 	if len(order) > maxTokens {
-		list = append(list, metrics.Finding{Kind: "note", Text: fmt.Sprintf("the %d %s of %d tokens are shown", maxTokens, which, len(order))})
+		list = append(list, metrics.Finding{Kind: "note", Text: fmt.Sprintf("the %d %s of %d tokens are shown",
+			maxTokens, which, len(order))})
 	}
 	return list
 }
 
 // answerAndReferences returns the tokens of the answer and of each reference that has any.
-func answerAndReferences(ctx context.Context, m metrics.Models, s *metrics.Sample) (answer tokenText, references []tokenText, err error) {
+func answerAndReferences(ctx context.Context, m metrics.Models,
+	s *metrics.Sample) (answer tokenText, references []tokenText, err error) {
 	texts := metrics.Saying(s.References)
 	texts.Texts, texts.Places = append(texts.Texts, s.Answer), append(texts.Places, 1)
 	list, err := tokenTexts(ctx, m, texts)
@@ -209,7 +213,8 @@ func answerAndReferences(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	answer, references = list[len(list)-1], list[:len(list)-1]
 	references = slices.DeleteFunc(references, func(t tokenText) bool { return len(t.tokens) == 0 })
 	if len(answer.tokens) == 0 || len(references) == 0 {
-		return tokenText{}, nil, fmt.Errorf("%w: for this model the answer or every reference has no tokens", metrics.ErrNotApplicable)
+		return tokenText{}, nil, fmt.Errorf("%w: for this model the answer or every reference has no tokens",
+			metrics.ErrNotApplicable)
 	}
 	return answer, references, nil
 }
@@ -227,9 +232,10 @@ type bertscore struct {
 
 func bertscorePrecision() bertscore {
 	return bertscore{
-		name:      "precision",
-		doc:       "mean over the answer's tokens of the cosine with the nearest token of the reference",
-		formula:   "maximum over references of the mean over the answer's tokens of the maximum over the reference's tokens of their cosine",
+		name: "precision",
+		doc:  "mean over the answer's tokens of the cosine with the nearest token of the reference",
+		formula: "maximum over references of the mean over the answer's tokens of the maximum over the reference's " +
+			"tokens of their cosine",
 		min:       -1,
 		precision: true,
 		value:     func(precision, _ float64) float64 { return precision },
@@ -241,10 +247,11 @@ func bertscoreRecall() bertscore {
 		name:    "recall",
 		aliases: []string{"answer_correctness/bertscore_recall"}, // as unitxt has it
 		doc:     "mean over the reference's tokens of the cosine with the nearest token of the answer",
-		formula: "maximum over references of the mean over the reference's tokens of the maximum over the answer's tokens of their cosine",
-		min:     -1,
-		recall:  true,
-		value:   func(_, recall float64) float64 { return recall },
+		formula: "maximum over references of the mean over the reference's tokens of the maximum over the answer's " +
+			"tokens of their cosine",
+		min:    -1,
+		recall: true,
+		value:  func(_, recall float64) float64 { return recall },
 	}
 }
 
@@ -285,7 +292,8 @@ func (b bertscore) metric() metrics.Metric {
 
 // score compares the answer with each reference, both as f weighs them. Where the tokens that a mean is over weigh
 // nothing, there is no such mean.
-func (b bertscore) score(ctx context.Context, m metrics.Models, s *metrics.Sample, f *Frequencies) (metrics.Score, error) {
+func (b bertscore) score(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	f *Frequencies) (metrics.Score, error) {
 	answer, references, err := answerAndReferences(ctx, m, s)
 	if err != nil {
 		return metrics.Score{}, err
@@ -356,7 +364,8 @@ func faithfulnessBertscoreMax() metrics.Metric {
 	m.Name = "faithfulness/bertscore_k_precision_max"
 	m.Doc = "BERTScore's precision of the answer in the one context where it is highest"
 	m.Source = "unitxt faithfulness.bert_score_k_precision; BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3"
-	m.Formula = "maximum over contexts of the mean over the answer's tokens of the maximum over the context's tokens of their cosine"
+	m.Formula = "maximum over contexts of the mean over the answer's tokens of the maximum over the context's tokens " +
+		"of their cosine"
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 		answer, contexts, err := answerAndContexts(ctx, m, s)
 		if err != nil {
@@ -385,7 +394,8 @@ func (t tokenText) from(at int) tokenText {
 }
 
 // answerAndContexts returns the tokens of the answer, and those of all contexts together.
-func answerAndContexts(ctx context.Context, m metrics.Models, s *metrics.Sample) (answer, contexts tokenText, err error) {
+func answerAndContexts(ctx context.Context, m metrics.Models,
+	s *metrics.Sample) (answer, contexts tokenText, err error) {
 	texts := metrics.Saying(s.Contexts)
 	texts.Texts, texts.Places = append(texts.Texts, s.Answer), append(texts.Places, 1)
 	list, err := tokenTexts(ctx, m, texts)
@@ -394,7 +404,8 @@ func answerAndContexts(ctx context.Context, m metrics.Models, s *metrics.Sample)
 	}
 	answer, contexts = list[len(list)-1], joinedTokens(list[:len(list)-1])
 	if len(answer.tokens) == 0 || len(contexts.tokens) == 0 {
-		return tokenText{}, tokenText{}, fmt.Errorf("%w: for this model the answer or the contexts have no tokens", metrics.ErrNotApplicable)
+		return tokenText{}, tokenText{}, fmt.Errorf("%w: for this model the answer or the contexts have no tokens",
+			metrics.ErrNotApplicable)
 	}
 	return answer, contexts, nil
 }

@@ -25,7 +25,8 @@ func embeddingMetrics() []metrics.Metric {
 // textVectors returns one vector per text, as embedAll does, but for texts of any length: one that does not fit
 // in the model's window is read in several, of whole sentences, and its vector is the mean of theirs, each
 // weighted by its length. It returns in how many windows each text was read. No text may be blank.
-func textVectors(ctx context.Context, m metrics.Models, texts []string) (vectors [][]float32, windows []int, err error) {
+func textVectors(ctx context.Context, m metrics.Models,
+	texts []string) (vectors [][]float32, windows []int, err error) {
 	windows = make([]int, len(texts))
 	vectors, err = ask.Embed(ctx, m, texts)
 	if !errors.Is(err, backend.ErrPromptTooLong) {
@@ -100,7 +101,8 @@ func answerRelevanceCosine() metrics.Metric {
 }
 
 // nearestCosine is the highest cosine between the answer and any of others.
-func nearestCosine(ctx context.Context, m metrics.Models, answer, kind string, others metrics.NumberedTexts) (metrics.Score, error) {
+func nearestCosine(ctx context.Context, m metrics.Models, answer, kind string,
+	others metrics.NumberedTexts) (metrics.Score, error) {
 	vectors, windows, err := textVectors(ctx, m, append([]string{answer}, others.Texts...))
 	if err != nil {
 		return metrics.Score{}, err
@@ -109,7 +111,8 @@ func nearestCosine(ctx context.Context, m metrics.Models, answer, kind string, o
 	for i, other := range others.Texts {
 		similarity := ask.Cosine(vectors[0], vectors[1+i])
 		score.Value = max(score.Value, similarity)
-		score.Because = append(score.Because, metrics.Finding{Kind: kind, Text: other, Value: &similarity, Where: inParts("", windows[1+i])})
+		score.Because = append(score.Because, metrics.Finding{Kind: kind, Text: other, Value: &similarity,
+			Where: inParts("", windows[1+i])})
 	}
 	if note := inParts("the answer was ", windows[0]); note != "" {
 		score.Because = append(score.Because, metrics.Finding{Kind: "note", Text: note})

@@ -27,10 +27,13 @@ func encoderMetrics() []metrics.Metric {
 			Score:   scoreContextEncoder,
 		},
 		{
-			Name:    "faithfulness/encoder",
-			Doc:     "how likely the encoder finds it that the contexts say what the answer's sentences say, on average",
-			Formula: "mean over the answer's sentences of the maximum over windows of the contexts of P(supported | sentence, window)",
-			Calls:   "1 pair to the encoder for each sentence of the answer with each window of up to 128 words of the contexts",
+			Name: "faithfulness/encoder",
+			Doc: "how likely the encoder finds it that the contexts say what the answer's sentences say, on " +
+				"average",
+			Formula: "mean over the answer's sentences of the maximum over windows of the contexts of P(supported | " +
+				"sentence, window)",
+			Calls: "1 pair to the encoder for each sentence of the answer with each window of up to 128 words of " +
+				"the contexts",
 			Needs:   metrics.Answer | metrics.Contexts,
 			Outputs: []string{"faithfulness"},
 			Score:   scoreFaithfulnessEncoder,
@@ -55,7 +58,8 @@ func encoderMetrics() []metrics.Metric {
 		},
 	}
 	for i := range list {
-		list[i].Source = "cross-encoders (Nogueira and Cho 2019, arXiv 1901.04085) as judges (ARES, Saad-Falcon et al. 2024, arXiv 2311.09476)"
+		list[i].Source = "cross-encoders (Nogueira and Cho 2019, arXiv 1901.04085) as judges (ARES, Saad-Falcon et " +
+			"al. 2024, arXiv 2311.09476)"
 		list[i].Max = 1
 		list[i].Asks = metrics.Asks{backend.Encoder: backend.CanClassify}
 	}
@@ -65,7 +69,9 @@ func encoderMetrics() []metrics.Metric {
 // Judges reports whether a model with these labels is an encoder that metrics read: whether one of its labels is
 // theirs.
 func Judges(labels []string) bool {
-	return slices.ContainsFunc(encoderMetrics(), func(m metrics.Metric) bool { return slices.Contains(labels, m.Outputs[0]) })
+	return slices.ContainsFunc(encoderMetrics(), func(m metrics.Metric) bool {
+		return slices.Contains(labels, m.Outputs[0])
+	})
 }
 
 func scoreContextEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -80,7 +86,8 @@ func scoreContextEncoder(ctx context.Context, m metrics.Models, s *metrics.Sampl
 			return metrics.Score{}, err
 		}
 		score.Value += best[0].chance
-		score.Because = append(score.Because, metrics.Finding{Kind: "passage", Text: best[0].text, Value: &best[0].chance,
+		score.Because = append(score.Because, metrics.Finding{Kind: "passage", Text: best[0].text,
+			Value: &best[0].chance,
 			Where: fmt.Sprintf("context %d", contexts.Places[i]) + best[0].where(", ", windows)})
 	}
 	score.Value = metrics.Clamp(score.Value/float64(len(contexts.Texts)), 0, 1)
@@ -104,7 +111,8 @@ func scoreFaithfulnessEncoder(ctx context.Context, m metrics.Models, s *metrics.
 	for i, sentence := range sentences {
 		score.Value += best[i].chance
 		score.Because = append(score.Because,
-			metrics.Finding{Kind: "sentence", Text: sentence, Value: &best[i].chance, Where: best[i].where("", windows)})
+			metrics.Finding{Kind: "sentence", Text: sentence, Value: &best[i].chance,
+				Where: best[i].where("", windows)})
 	}
 	score.Value = metrics.Clamp(score.Value/float64(len(sentences)), 0, 1)
 	return score, nil
@@ -162,7 +170,8 @@ func (w windowChance) where(before string, windows int) string {
 
 // encodeWindows returns, for each query, the highest probability that the encoder gives to it with a window of
 // the texts, one of which at least is not blank, and the number of windows.
-func encodeWindows(ctx context.Context, m metrics.Models, label string, queries, texts []string) ([]windowChance, int, error) {
+func encodeWindows(ctx context.Context, m metrics.Models, label string, queries,
+	texts []string) ([]windowChance, int, error) {
 	best := make([]windowChance, len(queries))
 	windows := 0
 	ask := func(text string) error {
@@ -193,8 +202,9 @@ func encodeWindows(ctx context.Context, m metrics.Models, label string, queries,
 	return best, windows, nil
 }
 
-// encoderWindows cuts texts into windows filled with up to encoderWords words each. A window begins with the sentence that
-// ended the one before, where there is room for both it and a new one. A sentence that is too long has one for itself.
+// encoderWindows cuts texts into windows filled with up to encoderWords words each. A window begins with the sentence
+// that ended the one before, where there is room for both it and a new one. A sentence that is too long has one for
+// itself.
 func encoderWindows(texts []string) []string {
 	p := metrics.NewPassage(texts)
 	length := make([]int, len(p.Sentences))

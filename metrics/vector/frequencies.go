@@ -31,18 +31,20 @@ type Frequencies struct {
 //
 // A sample whose references cannot be read is counted in [Frequencies.Unread] and has an error from every metric
 // that reads them. What ends [Run] early ends the count, and is returned.
-func CountReferences(ctx context.Context, samples iter.Seq2[*metrics.Sample, error], m metrics.Models, o metrics.Options) (*Frequencies, error) {
+func CountReferences(ctx context.Context, samples iter.Seq2[*metrics.Sample, error], m metrics.Models,
+	o metrics.Options) (*Frequencies, error) {
 	f := &Frequencies{in: make(map[string]int)}
 	var mu sync.Mutex
-	count := metrics.Metric{Name: "counting tokens", Needs: metrics.References, Max: 1, Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-		references, err := tokenTexts(ctx, m, metrics.Saying(s.References))
-		mu.Lock()
-		defer mu.Unlock()
-		for _, r := range references {
-			f.add(r.tokens)
-		}
-		return metrics.Score{}, err
-	}}
+	count := metrics.Metric{Name: "counting tokens", Needs: metrics.References, Max: 1,
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			references, err := tokenTexts(ctx, m, metrics.Saying(s.References))
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range references {
+				f.add(r.tokens)
+			}
+			return metrics.Score{}, err
+		}}
 	err := metrics.Run(ctx, samples, []metrics.Metric{count}, m, o, func(r metrics.Result) error {
 		if r.Score == nil && r.Kind != metrics.NotApplicable {
 			f.Unread++
@@ -58,7 +60,8 @@ func CountReferences(ctx context.Context, samples iter.Seq2[*metrics.Sample, err
 // countReferences is the preparation of metrics that weigh tokens.
 var countReferences = &metrics.Preparation{
 	Doc: "counting tokens in the references",
-	Read: func(ctx context.Context, samples iter.Seq2[*metrics.Sample, error], m metrics.Models, o metrics.Options) (metrics.Knowledge, error) {
+	Read: func(ctx context.Context, samples iter.Seq2[*metrics.Sample, error], m metrics.Models,
+		o metrics.Options) (metrics.Knowledge, error) {
 		return CountReferences(ctx, samples, m, o)
 	},
 }
@@ -74,7 +77,8 @@ func (f *Frequencies) Notes() []string {
 	if f.Unread == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the references of %d samples could not be read and do not count for how rare a token is", f.Unread)}
+	return []string{fmt.Sprintf("the references of %d samples could not be read and do not count for how rare a "+
+		"token is", f.Unread)}
 }
 
 // add counts one reference, which may have a token several times.
@@ -130,7 +134,8 @@ func (f *Frequencies) weigh(t tokenText) tokenText {
 
 // errWeightless says why a weighted comparison was not made.
 func errWeightless() error {
-	return fmt.Errorf("%w: what is compared has no token that any reference of the dataset lacks, so nothing weighs anything", metrics.ErrNotApplicable)
+	return fmt.Errorf("%w: what is compared has no token that any reference of the dataset lacks, so nothing weighs "+
+		"anything", metrics.ErrNotApplicable)
 }
 
 // tokenFindings show the tokens of a, as f weighed them, that decided most, and what each was matched with in b: those
@@ -148,7 +153,8 @@ func (f *Frequencies) tokenFindings(a, b tokenText, matches []tokenMatch, what s
 	})
 	list := shownTokens(order, a, b, matches, what, "heaviest")
 	for n, i := range order[:min(maxTokens, len(order))] {
-		list[n].Reason = fmt.Sprintf("weighs %.3f: in %d of %d references of the dataset", a.weights[i], f.in[a.tokens[i]], f.References)
+		list[n].Reason = fmt.Sprintf("weighs %.3f: in %d of %d references of the dataset", a.weights[i],
+			f.in[a.tokens[i]], f.References)
 	}
 	return list
 }

@@ -32,15 +32,16 @@ func moverscore() metrics.Metric {
 // moverscoreUniform lets every token that holds a letter or digit weigh the same, whatever stands in other rows.
 func moverscoreUniform() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_similarity/moverscore_uniform",
-		Doc:     "how little the answer's tokens must be moved to become the reference's",
-		Source:  "MoverScore (Zhao et al. 2019, arXiv 1909.02622), section 3, of single tokens, without idf",
-		Formula: "maximum over references of 1 / (1 + W), W the least mean Euclidean distance between tokens over all ways to move one text's into the other's",
-		Calls:   "1 text to embed by tokens for the answer, 1 for each reference",
-		Min:     1.0 / 3,
-		Max:     1,
-		Needs:   metrics.Answer | metrics.References,
-		Asks:    metrics.Asks{backend.Embedder: backend.CanEmbedTokens},
+		Name:   "answer_similarity/moverscore_uniform",
+		Doc:    "how little the answer's tokens must be moved to become the reference's",
+		Source: "MoverScore (Zhao et al. 2019, arXiv 1909.02622), section 3, of single tokens, without idf",
+		Formula: "maximum over references of 1 / (1 + W), W the least mean Euclidean distance between tokens over " +
+			"all ways to move one text's into the other's",
+		Calls: "1 text to embed by tokens for the answer, 1 for each reference",
+		Min:   1.0 / 3,
+		Max:   1,
+		Needs: metrics.Answer | metrics.References,
+		Asks:  metrics.Asks{backend.Embedder: backend.CanEmbedTokens},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			return scoreMover(ctx, m, s, nil)
 		},
@@ -75,8 +76,10 @@ func scoreMover(ctx context.Context, m metrics.Models, s *metrics.Sample, f *Fre
 		}
 		far, flow := transport(newTransporter(cost, from.weights, to.weights))
 		if value := metrics.Clamp(1/(1+far), 1.0/3, 1); value > best.Value {
-			note := metrics.Finding{Kind: "note", Text: fmt.Sprintf("reference %d: mean distance %.3f", to.places[0], far)}
-			best = metrics.Score{Value: value, Because: append([]metrics.Finding{note}, f.tokenFindings(from, to, mostMoved(cost, flow), "reference")...)}
+			note := metrics.Finding{Kind: "note", Text: fmt.Sprintf("reference %d: mean distance %.3f",
+				to.places[0], far)}
+			best = metrics.Score{Value: value, Because: append([]metrics.Finding{note},
+				f.tokenFindings(from, to, mostMoved(cost, flow), "reference")...)}
 		}
 	}
 	if best.Value == 0 {
