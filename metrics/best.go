@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// EachWindow asks about texts: once where they fit in one prompt, else for each of several overlapping windows, as few
-// as fit. It returns what was answered, in the order of the windows. Nothing of the texts is left out.
+// EachWindow asks about texts: once where they fit in one prompt, else once for each of several windows (chunks)
+// with overlap, as few as fit. It returns what was answered, in the order of the windows. Nothing of the texts is
+// left out.
 func EachWindow[T any](texts []string, ask func(text string) (T, error)) ([]T, error) {
 	var answers []T
 	_, err := NewPassage(texts).InWindows(true, func(text string) error {
@@ -70,7 +71,7 @@ func BestReference[T any](references []string, better func(a, b T) bool,
 	return best, at, nil
 }
 
-// Higher and Lower order scores, for [Best] and [BestReference].
+// Higher orders scores for [Best] and [BestReference]: the higher value is better.
 func Higher(a, b Score) bool { return a.Value > b.Value }
 
 // Lower is Higher for metrics of which less is better.

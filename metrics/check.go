@@ -54,8 +54,8 @@ func checkModel(m Metric, role backend.Role, b backend.Backend) error {
 	return nil
 }
 
-// EncoderOutput returns which of a model's numbers has a label. The one number of a model without labels, a
-// reranker, is the relevance of a text to a query.
+// EncoderOutput returns the index of the output with a label, of a model's classification head. The only output
+// of a model without labels, a reranker, is the relevance of a text to a query.
 func EncoderOutput(info backend.Info, label string) (int, error) {
 	if len(info.Labels) == 0 && label == "context_relevance" {
 		return 0, nil

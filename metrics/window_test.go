@@ -32,7 +32,7 @@ func TestWindows(t *testing.T) {
 }
 
 // checkWindows sees that windows of at most limit bytes cover p without a gap.
-func checkWindows(t *testing.T, p passage, limit int, overlap bool) {
+func checkWindows(t *testing.T, p Passage, limit int, overlap bool) {
 	t.Helper()
 	covered, calls := 0, 0
 	n, err := p.InWindows(overlap, func(text string) error {

@@ -1,5 +1,5 @@
-// Package metrictest holds what the tests of metrics have in common: a sample, judges that are told what to say, and
-// checks of a result.
+// Package metrictest holds what the tests of metrics have in common: a sample, scripted judges, and checks of a
+// result.
 package metrictest
 
 import (
@@ -64,6 +64,7 @@ func Score(t testing.TB, metric metrics.Metric, judge backend.Backend, sample me
 	return got
 }
 
+// Ferry is the sample that most tests score.
 func Ferry() metrics.Sample {
 	return metrics.Sample{
 		Question: "What does the ferry cost?",
