@@ -14,8 +14,8 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// A metric of one's own: whether the contexts name a price, read as the probability of yes. Contexts that do not fit
-// in one prompt are shown in windows, of which the best counts.
+// A metric of one's own: whether the contexts name a price, read as P(yes) by first-token scoring. Contexts that
+// do not fit in one prompt are shown in windows, of which the best counts.
 func Example() {
 	price, err := prompts.Parse("price.tmpl", `
 version: 1

@@ -304,7 +304,8 @@ func DecodeList(r Reply, nothing []string) ([]string, error) {
 // ErrNoList says that a reply holds nothing that could be an item.
 var ErrNoList = errors.New("no list in the reply")
 
-// SaysNothing reports whether a reply begins with a sentence that is one of the phrases.
+// SaysNothing reports whether a reply begins with a sentence that is one of the phrases of having nothing to
+// list.
 func SaysNothing(text string, phrases []string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -352,7 +353,7 @@ func Unlabelled(text string) string {
 	return Clean(text)
 }
 
-// LastRunes is the end of a sentence, where its marks stand.
+// LastRunes is the end of a sentence, where its punctuation stands.
 func LastRunes(s string) string {
 	r := []rune(s)
 	return string(r[max(0, len(r)-4):])
