@@ -17,7 +17,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// maxFile bounds a prompt file: it is far more than any model's window holds of instructions.
+// maxFile bounds a prompt file: it is far more than the instructions that fit in any model's context.
 const maxFile = 1 << 20
 
 // readPrompt reads and tries one prompt file.
