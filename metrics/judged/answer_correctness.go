@@ -9,10 +9,10 @@ import (
 	"github.com/assay-eval/assay/metrics/ask"
 )
 
-// factualChecks are Ragas' factual correctness: claims of the answer and of the reference, each checked by the
-// other text. Recall is of the reference's claims. Ragas' recall, and so its F, takes the number of right
-// claims from the answer and that of missing ones from the reference, although the same fact may be one claim
-// there and three here: answer_correctness/ragas_factual does so too.
+// factualChecks are Ragas' factual correctness: claims of the answer and of the reference, with a verdict on each
+// by the other text. Recall is over the reference's claims. Ragas' recall, and so its F, takes the number of
+// right claims from the answer and that of missing ones from the reference, although the same fact may be one
+// claim there and three here: answer_correctness/ragas_factual does so too.
 //
 // How small claims are, and whether all of them are taken, is up to the prompt faithfulness_statements; the
 // built-in one asks for short statements and all of them (high atomicity and coverage, in Ragas' terms).
@@ -78,7 +78,7 @@ func ragasFactual(t *claimTable) (metrics.Score, error) {
 	return metrics.Score{Value: math.RoundToEven(100*mixedF(t)) / 100, Because: bothFindings(t)}, nil
 }
 
-// bothFindings tells of the claims of both texts.
+// bothFindings shows the claims of both texts.
 func bothFindings(t *claimTable) []metrics.Finding {
 	var list []metrics.Finding
 	for _, c := range t.answer {
@@ -102,8 +102,9 @@ const (
 // not applicable: Ragas gives F = 1 in both cases.
 func answerCorrectnessRagas() metrics.Metric {
 	return metrics.Metric{
-		Name:   "answer_correctness/ragas",
-		Doc:    "three quarters F1 of statements between answer and reference, one quarter cosine of their embeddings",
+		Name: "answer_correctness/ragas",
+		Doc: "weighted mean of the F1 of statements between answer and reference (3/4) and the cosine of their " +
+			"embeddings (1/4)",
 		Source: "Ragas 0.4, answer correctness",
 		Formula: "0.75 × 2 TP / (2 TP + FP + FN) + 0.25 × cosine: TP and FP the answer's statements that the " +
 			"reference does and does not support, FN the reference's that the answer does not",

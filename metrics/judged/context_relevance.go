@@ -14,13 +14,14 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// contextRelevanceSentences is the paper's own method: the sentences of the contexts that help, counted.
+// contextRelevanceSentences is the paper's own method: the judge extracts the sentences of the contexts that help
+// to answer.
 func contextRelevanceSentences() metrics.Metric {
 	return metrics.Metric{
 		Name:    "context_relevance/sentences",
-		Doc:     "share of the contexts' sentences that the judge copies as helping to answer the question",
+		Doc:     "share of the contexts' sentences that the judge extracts as relevant to the question",
 		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
-		Formula: "sentences that the judge copies / sentences of the contexts",
+		Formula: "sentences that the judge extracts / sentences of the contexts",
 		Calls:   "1 reply for each window of the contexts",
 		Default: true,
 		Min:     0,
@@ -38,8 +39,8 @@ type sentencesData struct {
 	History           []backend.Message
 }
 
-// maxExtract is the most room, in tokens, for an extract: half of a text in Latin script has it up to
-// this length. A judge that wants to copy more is asked about less at once.
+// maxExtract bounds the completion tokens of an extract: up to it an extract may have half the tokens of a text in
+// Latin script. A judge that wants to copy more is asked about less text at once.
 const maxExtract = 192
 
 func scoreContextRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {

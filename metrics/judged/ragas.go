@@ -4,8 +4,8 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-// ragasMetrics are those of Ragas, in its present version. Where Ragas gives a number that means something
-// else, the metric here does not, and says so; where somebody may need Ragas' number itself, a metric with
+// ragasMetrics are those of Ragas, in its present version. Where Ragas' implementation departs from its
+// definition, the metric here does not, and says so; where somebody may need Ragas' number itself, a metric with
 // "ragas" in its name gives it.
 func ragasMetrics() []metrics.Metric {
 	list := []metrics.Metric{

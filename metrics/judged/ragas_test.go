@@ -18,7 +18,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// judging makes a script of replies by what the prompts end in, the same reply to every prompt of that end.
+// judging scripts replies by the prompts' endings, the same reply to every prompt of that ending.
 func judging(replies map[string]string) *script {
 	s := &script{ending: make(map[string]func(string) string)}
 	for ending, reply := range replies {
@@ -226,7 +226,7 @@ func TestEntityRecall(t *testing.T) {
 	}
 }
 
-// The two judges of answer_correctness/accuracy see the texts in swapped roles, and both must answer.
+// The two prompts of answer_correctness/accuracy show the texts in swapped roles, and both must be answered.
 func TestAnswerAccuracy(t *testing.T) {
 	const first, second = "\nRating:", "\nAgreement, from 0 to 4:"
 	check := func(one, two string, want float64) {
@@ -370,7 +370,7 @@ func TestContextRelevanceDual(t *testing.T) {
 	}
 }
 
-// Of several windows, the best counts for each judge by itself.
+// Of several windows, the best counts for each prompt by itself.
 func TestFaithfulnessDualInWindows(t *testing.T) {
 	sample := lighthouse()
 	sample.Question = ""

@@ -7,8 +7,8 @@ import (
 )
 
 // claimsMetrics are RAGChecker's, which check claims both ways: the answer's by the reference and by each
-// context, the reference's by the answer and by each context. All of them, and whatever else breaks answers
-// into statements, share their calls.
+// context, the reference's by the answer and by each context. All of them, and every other metric that extracts
+// statements, share their requests.
 //
 // RAGChecker gives 0 where there is nothing to count. Here a sample that states nothing to be checked is
 // not applicable; only ragchecker/f1 has a value, 0, for an answer without claims, since all that the
@@ -44,13 +44,13 @@ func noReferenceClaims() error {
 	return fmt.Errorf("%w: the judge found no statement in the reference", metrics.ErrNotApplicable)
 }
 
-// answerFinding tells of a claim of the answer, and whether it counts.
+// answerFinding shows a claim of the answer, and whether it counts.
 func answerFinding(c claim, counts bool) metrics.Finding {
 	return metrics.Finding{Kind: "claim", Text: c.text, Verdict: &counts, Reason: c.opposite.Reason,
 		Where: c.where("reference", nil)}
 }
 
-// referenceFinding tells of a claim of the reference, and whether it counts.
+// referenceFinding shows a claim of the reference, and whether it counts.
 func referenceFinding(c claim, counts bool) metrics.Finding {
 	return metrics.Finding{Kind: "reference", Text: c.text, Verdict: &counts, Reason: c.opposite.Reason,
 		Where: c.where("answer", nil)}
@@ -78,8 +78,8 @@ func claimRecall(t *claimTable) (metrics.Score, error) {
 	return shareOf(list), nil
 }
 
-// claimF is the F-measure of claimPrecision and claimRecall: beta times as much weight is on recall. An
-// answer that claims nothing has missed all of the reference, so its value is 0.
+// claimF is the F-measure of claimPrecision and claimRecall, in which recall weighs beta times as much. An answer
+// that claims nothing has missed all of the reference, so its value is 0.
 func claimF(beta float64) func(t *claimTable) (metrics.Score, error) {
 	return func(t *claimTable) (metrics.Score, error) {
 		if t.reference != nil && t.answer == nil {
@@ -133,7 +133,8 @@ func relevantContexts(t *claimTable) (metrics.Score, error) {
 	return shareOf(list), nil
 }
 
-// contextUse does not apply where the contexts hold nothing of the reference: there was nothing to use.
+// contextUse, RAGChecker's context utilisation, does not apply where the contexts support no claim of the
+// reference: there was nothing to use.
 func contextUse(t *claimTable) (metrics.Score, error) {
 	if t.reference == nil {
 		return metrics.Score{}, noReferenceClaims()
@@ -155,8 +156,8 @@ func contextUse(t *claimTable) (metrics.Score, error) {
 	return shareOf(list), nil
 }
 
-// noiseIn counts the wrong claims that come from relevant contexts, or those that come only from irrelevant
-// ones. A context is relevant if it supports a claim of the reference.
+// noiseIn is noise sensitivity: it counts the wrong claims that relevant contexts support, or those that only
+// irrelevant ones do. A context is relevant if it supports a claim of the reference.
 func noiseIn(relevant bool) func(t *claimTable) (metrics.Score, error) {
 	return func(t *claimTable) (metrics.Score, error) {
 		if t.answer == nil {
@@ -184,8 +185,8 @@ func noiseIn(relevant bool) func(t *claimTable) (metrics.Score, error) {
 	}
 }
 
-// unfounded counts the claims of the answer that no context supports, those that are right or those that are
-// wrong.
+// unfounded counts the claims of the answer that no context supports: the correct ones (self-knowledge) or the
+// wrong ones (hallucination).
 func unfounded(right bool) func(t *claimTable) (metrics.Score, error) {
 	return func(t *claimTable) (metrics.Score, error) {
 		if t.answer == nil {
