@@ -10,15 +10,15 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// exam asks which questions the answer would let its reader answer.
+// exam is the answerability of questions about the reference, given the answer.
 func exam() metrics.Metric {
 	return metrics.Metric{
 		Name: "completeness/exam",
-		Doc: "share of the questions that the judge derives from the reference which the answer lets a reader " +
+		Doc: "share of the questions that the judge generates from the reference that can be answered from the " +
 			"answer",
 		Source:  "EXAM (Sander and Dietz 2021), with questions that the judge writes in place of a textbook's",
 		Formula: "questions with P(yes) >= 1/2 / questions, by the reference with which that is highest",
-		Calls:   "1 reply and 1 choice for each question, for each reference",
+		Calls:   "1 reply and 1 first-token scoring for each question, for each reference",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Answer | metrics.References,

@@ -18,7 +18,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// gradeMetrics are grades and comparisons by the judge.
+// gradeMetrics are the judge's grades and pairwise comparisons.
 func gradeMetrics() []metrics.Metric {
 	var list []metrics.Metric
 	for _, a := range gradeAspects() {
@@ -88,14 +88,15 @@ func judgeScore(a aspect) metrics.Metric {
 	}
 }
 
-// scoreLogit reads the grade to expect from the probabilities of the five digits.
+// scoreLogit is the expected grade over the probabilities of the five digits, by first-token scoring.
 func scoreLogit(a aspect) metrics.Metric {
 	return metrics.Metric{
-		Name:    a.dimension + "/score_logit",
-		Doc:     "the grade from 1 to 5 to expect for " + a.title() + ", by the probability of each digit",
-		Source:  "G-Eval (Liu et al. 2023, arXiv 2303.16634), section 2, its probabilities read instead of sampled",
+		Name: a.dimension + "/score_logit",
+		Doc:  "the expected grade from 1 to 5 for " + a.title() + ", over the probabilities of the five digits",
+		Source: "G-Eval (Liu et al. 2023, arXiv 2303.16634), section 2, its probabilities by first-token scoring " +
+			"instead of sampling",
 		Formula: "(sum of grade x P(grade) - 1) / 4" + a.over(),
-		Calls:   "1 choice" + a.each(),
+		Calls:   "1 first-token scoring" + a.each(),
 		Min:     0,
 		Max:     1,
 		Needs:   a.shown,

@@ -149,7 +149,7 @@ func TestJudgeScore(t *testing.T) {
 		metrictest.One(t, Metrics(), "completeness/judge_score"), in(writes("5", "2", "4")), sample), 0.2, 0.2)
 }
 
-// An engine that can is held to a number, and what an aspect does not look at is not shown.
+// An engine with constrained decoding is held to a number, and what an aspect does not look at is not shown.
 func TestJudgeScorePrompt(t *testing.T) {
 	judge := &backendtest.Fake{
 		About: backend.Info{Ops: backend.CanGenerate | backend.CanConstrain},

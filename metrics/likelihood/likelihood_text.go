@@ -17,7 +17,7 @@ type gptScoreData struct {
 	History                      []backend.Message
 }
 
-// gptScoreMetrics weigh the answer after an instruction that asks for one aspect of quality.
+// gptScoreMetrics are the likelihood of the answer given an instruction that asks for one aspect of quality.
 func gptScoreMetrics() []metrics.Metric {
 	list := []struct {
 		name, aspect, instruction string
@@ -41,11 +41,11 @@ func gptScoreMetrics() []metrics.Metric {
 		a := aspect{shown: g.needs} // what grades are taken over, likelihoods are too
 		all = append(all, metrics.Metric{
 			Name: g.name,
-			Doc: "how probable the answer is where " + g.aspect +
-				" is asked for: geometric mean of its token probabilities",
+			Doc: "geometric mean of the answer's token probabilities given an instruction that asks for " +
+				g.aspect,
 			Source:  "GPTScore (Fu et al. 2023, arXiv 2302.04166), section 3, with equal weights",
 			Formula: "exp(mean log p(token of the answer | instruction))" + a.over(),
-			Calls:   "1 text to weigh" + a.each(),
+			Calls:   "1 text's log-likelihood" + a.each(),
 			Min:     0,
 			Max:     1,
 			Needs:   g.needs,
@@ -90,46 +90,47 @@ func gptScoreByReference(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	return score, nil
 }
 
-// bartScoreMetrics weigh one text after another. BART is trained to write a text after its source without
-// being told; other models are told by the prompt. Weights of tokens are equal, as in the paper.
+// bartScoreMetrics are the likelihood of one text given another. BART is fine-tuned to generate a text from its
+// source without instructions; other models are instructed by the prompt. All tokens weigh the same, as in the
+// paper.
 func bartScoreMetrics() []metrics.Metric {
 	metric := func(name, doc, formula, calls string, needs metrics.Field, score func(context.Context, metrics.Models,
 		*metrics.Sample) (metrics.Score, error)) metrics.Metric {
 		return metrics.Metric{
 			Name: name, Doc: doc, Formula: formula, Calls: calls,
 			Source: "BARTScore (Yuan et al. 2021, arXiv 2106.11520), section 3.2, with a prompt in place of BART's " +
-				"training and exp taken",
+				"fine-tuning and exp taken",
 			Min: 0, Max: 1, Needs: needs, Asks: metrics.Asks{backend.Judge: backend.CanScore},
 			Prompts: []*prompts.Prompt{bartscorePrompt}, Score: score,
 		}
 	}
 	return []metrics.Metric{
 		metric("answer_correctness/bartscore_precision",
-			"how probable the answer is after the reference: geometric mean of its token probabilities",
+			"geometric mean of the answer's token probabilities given the reference",
 			"max over references of P, where log P = mean log p(token of the answer | reference)",
-			"1 text to weigh for each reference", metrics.Answer|metrics.References,
+			"1 text's log-likelihood for each reference", metrics.Answer|metrics.References,
 			func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				return scoreBART(ctx, m, s, true, false)
 			}),
 		metric("answer_correctness/bartscore_recall",
-			"how probable the reference is after the answer: geometric mean of its token probabilities",
+			"geometric mean of the reference's token probabilities given the answer",
 			"max over references of R, where log R = mean log p(token of the reference | answer)",
-			"1 text to weigh for each reference", metrics.Answer|metrics.References,
+			"1 text's log-likelihood for each reference", metrics.Answer|metrics.References,
 			func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				return scoreBART(ctx, m, s, false, true)
 			}),
 		metric("answer_correctness/bartscore_f",
-			"how probable answer and reference are after each other",
+			"geometric mean of the likelihoods of answer and reference given each other",
 			"max over references of F, where log F = (log P + log R) / 2, P and R being those of bartscore_precision "+
 				"and bartscore_recall",
-			"2 texts to weigh for each reference", metrics.Answer|metrics.References,
+			"the log-likelihoods of 2 texts for each reference", metrics.Answer|metrics.References,
 			func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				return scoreBART(ctx, m, s, true, true)
 			}),
 		metric("faithfulness/bartscore",
-			"how probable the answer is after the contexts: geometric mean of its token probabilities",
+			"geometric mean of the answer's token probabilities given the contexts",
 			"exp(mean log p(token of the answer | contexts)); of several windows, the highest",
-			"1 text to weigh for each window of the contexts", metrics.Answer|metrics.Contexts,
+			"1 text's log-likelihood for each window of the contexts", metrics.Answer|metrics.Contexts,
 			func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				l, where, err := likelihoodInWindows(ctx, m, bartscorePrompt, s.Contexts, func(text string) any {
 					return sourceData{text}
