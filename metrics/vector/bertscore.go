@@ -14,13 +14,13 @@ import (
 	"github.com/assay-eval/assay/metrics/ask"
 )
 
-// A tokenText is a text's tokens, each with its vector, of length 1, and its place: the number of the text that it is
-// from, where several were put together.
+// A tokenText is a text's tokens, each with its embedding, normalised to length 1, and its place: the number of
+// the text that it is from, where several were put together.
 type tokenText struct {
 	tokens  []string
 	vectors [][]float32
 	places  []int
-	weights []float64 // together 1, or 0 if none weighs anything; nil: each token counts the same
+	weights []float64 // summing to 1, or to 0 if no token weighs anything; nil: uniform
 	windows int
 }
 
@@ -46,8 +46,8 @@ func (t tokenText) only(keep func(i int) bool) tokenText {
 	return kept
 }
 
-// tokenTexts returns the tokens of each text. One that is too long for the model is read in windows of whole
-// sentences, and its tokens are theirs one after the other. No text may be blank.
+// tokenTexts returns the tokens of each text. One that exceeds the model's context length is read in windows of
+// whole sentences, and its tokens are theirs one after the other. No text may be blank.
 func tokenTexts(ctx context.Context, m metrics.Models, texts metrics.NumberedTexts) ([]tokenText, error) {
 	all, err := embedTokensAll(ctx, m, texts.Texts)
 	if err != nil && !errors.Is(err, backend.ErrPromptTooLong) {
@@ -95,8 +95,8 @@ func joinedTokens(list []tokenText) tokenText {
 	return all
 }
 
-// embedTokensAll returns each text's tokens with their vectors, all of one size and scaled to length 1, and notes
-// the texts' keys.
+// embedTokensAll returns each text's token embeddings, all of one dimension and normalised to length 1, and notes
+// the texts' cache keys.
 func embedTokensAll(ctx context.Context, m metrics.Models, texts []string) ([]backend.Encoded, error) {
 	all, err := backend.EmbedTokens(ctx, m.Role(backend.Embedder), texts)
 	if err != nil {
@@ -129,7 +129,8 @@ func embedTokensAll(ctx context.Context, m metrics.Models, texts []string) ([]ba
 	return unit, nil
 }
 
-// unitCosine is the cosine of two vectors of length 1. Long texts take many, so it adds up four sums side by side.
+// unitCosine is the cosine of two vectors of length 1. Long texts take many, so it keeps four partial sums side
+// by side.
 func unitCosine(a, b []float32) float64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float64
@@ -146,14 +147,14 @@ func unitCosine(a, b []float32) float64 {
 	return metrics.Clamp(s0+s1+s2+s3, -1, 1)
 }
 
-// A tokenMatch is what a token is nearest to in another text.
+// A tokenMatch is the token of another text that a token is aligned with: its nearest by cosine.
 type tokenMatch struct {
 	cosine float64
 	at     int // the other text's token
 }
 
-// greedyMatch matches each token of a with the one of b that it is nearest to, and returns the mean of the cosines, by
-// the weights of a. Neither may be empty.
+// greedyMatch is greedy alignment: it matches each token of a with its nearest of b, and returns the mean of the
+// cosines, by the weights of a. Neither may be empty.
 func greedyMatch(a, b tokenText) (float64, []tokenMatch) {
 	matches := make([]tokenMatch, len(a.vectors))
 	sum, weight, weights := 0.0, 1.0, float64(len(a.vectors))
@@ -219,9 +220,9 @@ func answerAndReferences(ctx context.Context, m metrics.Models,
 	return answer, references, nil
 }
 
-// A bertscore is one of BERTScore's three values. Of several references the best counts. The tokens that the model
-// puts around a text are left out, and no baseline is subtracted. Where precision or recall is not positive, their
-// harmonic mean is 0.
+// A bertscore is one of BERTScore's three values. Of several references the best counts. Special tokens are left
+// out, and no baseline is subtracted (no rescaling). Where precision or recall is not positive, their harmonic
+// mean is 0.
 type bertscore struct {
 	aliases            []string
 	name, doc, formula string
@@ -271,7 +272,7 @@ func bertscoreF1() bertscore {
 	}
 }
 
-// metric is the method in which every token counts the same.
+// metric is the method with uniform weights, without idf.
 func (b bertscore) metric() metrics.Metric {
 	return metrics.Metric{
 		Name:    "answer_similarity/bertscore_" + b.name,
@@ -279,7 +280,7 @@ func (b bertscore) metric() metrics.Metric {
 		Doc:     b.doc,
 		Source:  "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, without idf and rescaling",
 		Formula: b.formula,
-		Calls:   "1 text to embed by tokens for the answer, 1 for each reference",
+		Calls:   "token embeddings of 1 text for the answer, 1 for each reference",
 		Min:     b.min,
 		Max:     1,
 		Needs:   metrics.Answer | metrics.References,
@@ -341,7 +342,7 @@ func faithfulnessBertscore() metrics.Metric {
 		Doc:     "mean over the answer's tokens of the cosine with the nearest token of any context",
 		Source:  "unitxt faithfulness.bert_score_k_precision, there the maximum over single contexts",
 		Formula: "mean over the answer's tokens of the maximum over all contexts' tokens of their cosine",
-		Calls:   "1 text to embed by tokens for the answer, 1 for each context",
+		Calls:   "token embeddings of 1 text for the answer, 1 for each context",
 		Min:     -1,
 		Max:     1,
 		Needs:   metrics.Answer | metrics.Contexts,
@@ -393,7 +394,7 @@ func (t tokenText) from(at int) tokenText {
 	return tokenText{tokens: t.tokens[at:end], vectors: t.vectors[at:end], places: t.places[at:end]}
 }
 
-// answerAndContexts returns the tokens of the answer, and those of all contexts together.
+// answerAndContexts returns the token embeddings of the answer, and those of all contexts together.
 func answerAndContexts(ctx context.Context, m metrics.Models,
 	s *metrics.Sample) (answer, contexts tokenText, err error) {
 	texts := metrics.Saying(s.Contexts)
