@@ -17,8 +17,7 @@ func bleuMetrics() []metrics.Metric {
 	return []metrics.Metric{
 		lexical(metrics.Metric{
 			Name: "answer_similarity/bleu",
-			Doc: "sacrebleu's sentence BLEU divided by 100; the references count together, and no mean of it is " +
-				"corpus BLEU",
+			Doc:  "sacrebleu's sentence BLEU divided by 100; multi-reference, and no mean of it is corpus BLEU",
 			Source: "BLEU (Papineni et al. 2002), sacrebleu's sentence_bleu (tokeniser 13a, exponential smoothing, " +
 				"effective order)",
 			Formula: formula + "4 or the answer's tokens if those are fewer, against the references together",
@@ -26,8 +25,8 @@ func bleuMetrics() []metrics.Metric {
 		}),
 		lexical(metrics.Metric{
 			Name: "answer_similarity/bleu_ragas",
-			Doc: "BLEU as Ragas counts it: only what stands before the answer's first \". \", against any " +
-				"sentence of the best reference",
+			Doc: "BLEU as Ragas computes it: only the answer up to its first \". \", against any sentence of the " +
+				"best reference",
 			Source:  "Ragas 0.4, BleuScore",
 			Formula: formula + "4, 0 if there are fewer than 4 tokens",
 			Score:   scoreBLEURagas,
@@ -45,13 +44,14 @@ func bleuMetrics() []metrics.Metric {
 
 const maxBLEU = 4 // the longest n-grams counted
 
-// bleuCounts are what BLEU is made of.
+// bleuCounts are the counts that BLEU is computed from.
 type bleuCounts struct {
-	correct, total    [maxBLEU]int // n-grams of the answer that a reference has, and all, by n-1
+	correct, total    [maxBLEU]int // clipped matches of the answer's n-grams, and all its n-grams, by n-1
 	answer, reference int          // tokens; the reference's are those of the one nearest in length
 }
 
-// countBLEU counts the answer's n-grams, each as correct as often as the reference that has it most has it.
+// countBLEU counts the answer's n-grams and their clipped matches: each n-gram counts as correct no more often
+// than it occurs in the reference that has it most.
 func countBLEU(answer []string, references [][]string) bleuCounts {
 	b := bleuCounts{answer: len(answer), reference: len(references[0])}
 	for _, r := range references[1:] {
@@ -76,9 +76,9 @@ func countBLEU(answer []string, references [][]string) bleuCounts {
 	return b
 }
 
-// score is BLEU in [0, 1]. An order without matches is taken for half a match, the next such one for a
-// quarter, and so on; if there is no match at all the score is 0. Orders that the answer is too short for
-// are left out where effective is set; else they make it 0.
+// score is BLEU in [0, 1] with exponential smoothing: an order without matches is taken for half a match, the
+// next such one for a quarter, and so on; if there is no match at all the score is 0. Orders that the answer is
+// too short for are left out where effective (effective order) is set; else they make it 0.
 func (b bleuCounts) score(effective bool) float64 {
 	sum, orders, smoothing := 0.0, 0, 1.0
 	for n := range maxBLEU {
@@ -99,7 +99,7 @@ func (b bleuCounts) score(effective bool) float64 {
 	return b.penalty() * math.Exp(sum/float64(orders))
 }
 
-// penalty is that for brevity.
+// penalty is the brevity penalty.
 func (b bleuCounts) penalty() float64 {
 	if b.answer >= b.reference {
 		return 1

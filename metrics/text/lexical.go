@@ -10,13 +10,13 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// lexicalMetrics are comparisons of the answer's words with those of the references.
+// lexicalMetrics are the lexical comparisons of the answer with the references.
 //
-// Two rules hold for the family. Where an original knows ASCII only, so that it is blind to most of the
-// world's scripts, the plain name counts words of every script and gives the original's number on text in
-// ASCII; the name with _ascii is the original to the letter. And where there is nothing to compare (a
-// reference of punctuation alone, one word where pairs are counted) the metric does not apply, although an
-// original may say 0; the _ascii ones say 0 too.
+// Two rules hold for the family. Where an original knows ASCII only, so that it is blind to most of the world's
+// scripts, the plain name counts words of every script and gives the original's number on text in ASCII; the name
+// with _ascii is the original to the letter. And where there is nothing to compare (a reference of punctuation
+// alone, one word where bigrams are counted) the metric does not apply, although an original may say 0; the
+// _ascii ones say 0 too.
 func lexicalMetrics() []metrics.Metric {
 	return slices.Concat(rougeMetrics(), bleuMetrics(), chrfMetrics(), meteorMetrics(), editMetrics(), matchMetrics())
 }
@@ -55,8 +55,8 @@ func matchMetrics() []metrics.Metric {
 		}),
 		lexical(metrics.Metric{
 			Name: "answer_correctness/contains", Source: ragas,
-			Doc:     "whether one of the references stands in the answer, character for character",
-			Formula: "1 if a reference is a part of the answer, else 0",
+			Doc:     "whether the answer contains one of the references, character for character",
+			Formula: "1 if a reference is a substring of the answer, else 0",
 			Score: scoreMatch(asWritten, func(answer, reference []string) bool {
 				return strings.Contains(answer[0], reference[0])
 			}),
@@ -64,9 +64,9 @@ func matchMetrics() []metrics.Metric {
 		lexical(metrics.Metric{
 			Name:   "answer_correctness/contains_normalised",
 			Source: "DPR (Karpukhin et al. 2020, arXiv 2004.04906), answer matching",
-			Doc: "whether one of the references stands in the answer but for case, punctuation and articles, in " +
+			Doc: "whether the answer contains one of the references but for case, punctuation and articles, in " +
 				"any script",
-			Formula: "1 if a reference's tokens are a run of the answer's, else 0",
+			Formula: "1 if a reference's tokens are a contiguous run of the answer's, else 0",
 			Score:   scoreMatch(tokenize.Tokens, tokenize.ContainsRun),
 		}),
 	}
@@ -98,7 +98,7 @@ func scoreMatch(cut func(text string) []string, match func(answer, reference []s
 	}
 }
 
-// A scoreFunc is the Score of a [Metric].
+// A scoreFunc is the Score of a [metrics.Metric].
 type scoreFunc = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error)
 
 // bestReference compares the answer with each reference and returns the best score, the first of equals,
@@ -139,7 +139,7 @@ func rankedReference(s *metrics.Sample,
 	return best, nil
 }
 
-// A share says what an overlap is divided by.
+// A share says which ratio of an overlap is asked for.
 type share int
 
 const (
@@ -148,14 +148,14 @@ const (
 	ofReference              // recall: the share of the other text's units that are in the answer
 )
 
-// An overlap is what an answer and another text have in common, counted in units: tokens, pairs of tokens,
-// tokens in order.
+// An overlap is what an answer and another text have in common, counted in units: tokens, n-grams, or tokens of
+// the longest common subsequence.
 type overlap struct {
 	common, answer, reference int
 	found, missing            []string // units of the answer if its share is asked for, else of the reference
 }
 
-// newOverlap counts every unit as often as both texts have it.
+// newOverlap is the multiset intersection: every unit counts as often as both texts have it.
 func newOverlap(answer, reference []string, of share) overlap {
 	o := overlap{answer: len(answer), reference: len(reference)}
 	if of == ofAnswer {
@@ -167,7 +167,8 @@ func newOverlap(answer, reference []string, of share) overlap {
 	return o
 }
 
-// inCommon divides units into those that other has too, each no more often than other has it, and the rest.
+// inCommon divides units into those that other has too, each no more often than other has it (clipped counts),
+// and the rest.
 func inCommon(units, other []string) (found, missing []string) {
 	left := counts(other)
 	for _, u := range units {
@@ -223,7 +224,7 @@ func (o overlap) unitFindings() []metrics.Finding {
 	return list
 }
 
-// grams returns the runs of n consecutive units, each as one string.
+// grams returns the n-grams of units, each as one string.
 func grams(units []string, n int, separator string) []string {
 	var list []string
 	for _, g := range tokenize.NGrams(units, n) {

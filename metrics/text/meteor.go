@@ -9,7 +9,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// METEOR's parameters, as in NLTK: how much recall weighs, and how much scattered matches cost.
+// METEOR's parameters, as in NLTK: the weight of recall, and the fragmentation penalty.
 const (
 	meteorAlpha = 0.9
 	meteorBeta  = 3.0
@@ -19,8 +19,9 @@ const (
 // meteorMetrics is METEOR.
 func meteorMetrics() []metrics.Metric {
 	return []metrics.Metric{lexical(metrics.Metric{
-		Name:   "answer_similarity/meteor",
-		Doc:    "words and stems in common with the best reference, less a penalty for changed order; no synonyms",
+		Name: "answer_similarity/meteor",
+		Doc: "F-measure of words and stems aligned with the best reference, less a fragmentation penalty; no " +
+			"synonyms",
 		Source: "METEOR (Lavie and Agarwal 2007), with alpha 0.9, beta 3 and gamma 0.5 as in NLTK, without WordNet",
 		Formula: "(1 - 0.5 * (chunks / matches)^3) * P * R / (0.9 * P + 0.1 * R), P and R the matched shares of the " +
 			"answer's and the reference's words, chunks the runs of matches that stand alike in both",
@@ -65,9 +66,9 @@ func stems(words []string) []string {
 }
 
 // alignWords matches words of the answer that at does not place yet with equal words of the reference that are
-// free, as many as there are, and returns how many it placed. METEOR wants few chunks, so the longest runs of
-// words are placed first. (NLTK takes the last free place for each word from the end on, and so scatters
-// words that stand more than once.)
+// free, as many as there are, and returns how many it placed. METEOR wants an alignment of few chunks, so the
+// longest runs of words are placed first. (NLTK takes the last free place for each word from the end on, and so
+// scatters words that stand more than once.)
 func alignWords(at []int, answer, reference []string) int {
 	taken := make([]bool, len(reference))
 	for _, place := range at {

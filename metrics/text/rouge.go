@@ -82,18 +82,19 @@ func scoreRouge(count rougeCount, cut func(string) []string, of share, original 
 	}
 }
 
-// rougeN counts runs of n words.
+// rougeN counts n-grams of words.
 func rougeN(n int) rougeCount {
 	return func(answer, reference string, cut func(string) []string) (overlap, error) {
 		return newOverlap(grams(cut(answer), n, " "), grams(cut(reference), n, " "), ofReference), nil
 	}
 }
 
-// mostCompared bounds the work of finding common subsequences, in pairs of words: two texts of 32 Ki words, some
-// seconds and 128 MiB.
+// mostCompared bounds the work of finding longest common subsequences, in pairs of words: two texts of 32 Ki
+// words, some seconds and 128 MiB.
 const mostCompared int64 = 1 << 30
 
-// comparableWords is ErrNotApplicable for texts of so many words that their common subsequence would take minutes.
+// comparableWords is ErrNotApplicable for texts of so many words that their longest common subsequence would take
+// minutes.
 func comparableWords(answer, reference int) error {
 	if int64(answer)*int64(reference) > mostCompared {
 		return fmt.Errorf("%w: the answer has %d words and the reference %d, too many to compare in order",
