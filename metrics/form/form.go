@@ -1,3 +1,8 @@
+// Package form has deterministic checks of a text's form. They ask no model (no Ops): each is a rule that can be shown.
+//
+// The answer's length and language (by script and function words), readability formulas for English (Flesch 1948,
+// Kincaid et al. 1975), quotations found verbatim in the contexts (Ragas), phrases of refusal, signs of indirect prompt
+// injection in the contexts (Greshake et al. 2023, arXiv 2302.12173), and personal data by pattern and checksum.
 package form
 
 import (
@@ -10,7 +15,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// formMetrics are checks of an answer's form.
+// Metrics are checks of an answer's form, and of the contexts' for prompt injection.
 func Metrics() []metrics.Metric {
 	return []metrics.Metric{
 		languageMatch(),
@@ -50,7 +55,7 @@ func lengthWords() metrics.Metric {
 func lengthReference() metrics.Metric {
 	return metrics.Metric{
 		Name:    "length/reference",
-		Doc:     "how near the answer's length is to a reference answer's: 1 is equal, 0.5 half or double",
+		Doc:     "ratio of the answer's length to the nearest reference answer's: 1 is equal, 0.5 half or double",
 		Source:  "a symmetric form of BLEU's brevity ratio (Papineni et al. 2002)",
 		Formula: "maximum over the reference answers of shorter / longer, in words",
 		Calls:   "none",
@@ -81,13 +86,14 @@ func lengthReference() metrics.Metric {
 // minQuotation is how many words make a quotation one that can be looked for: fewer occur by chance.
 const minQuotation = 3
 
-// quotedSpans checks quotations word for word. An answer that quotes nothing is none that it applies to.
+// quotedSpans looks for quotations verbatim in the contexts. It is not applicable to an answer that quotes
+// nothing.
 func quotedSpans() metrics.Metric {
 	return metrics.Metric{
 		Name:    "faithfulness/quoted_spans",
-		Doc:     "share of the answer's quotations of three words or more that stand in the contexts",
+		Doc:     "share of the answer's quotations of three words or more that occur verbatim in the contexts",
 		Source:  "Ragas, QuotedSpansAlignment, with pairs of quotation marks and without its quirks",
-		Formula: "quotations whose words stand in a context in this order / quotations of at least 3 words",
+		Formula: "quotations whose words are a contiguous run of a context's / quotations of at least 3 words",
 		Calls:   "none",
 		Max:     1,
 		Needs:   metrics.Answer | metrics.Contexts,

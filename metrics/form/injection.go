@@ -11,12 +11,12 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-// injectionSigns finds what texts that try to command a model tend to hold. It is no defence: a text in
-// other words passes, and a text about such attacks does not.
+// injectionSigns finds patterns of indirect prompt injection. It is no defence: an attack in other words passes,
+// and a text about such attacks does not.
 func injectionSigns() metrics.Metric {
 	return metrics.Metric{
 		Name:          "prompt_injection/signs",
-		Doc:           "share of the contexts that hold signs of an attempt to command the model",
+		Doc:           "share of the contexts that match patterns of indirect prompt injection",
 		Source:        "after Greshake et al. 2023 (arXiv 2302.12173), indirect prompt injection; rules of our own",
 		Formula:       "contexts with a sign / contexts",
 		Calls:         "none",
@@ -110,9 +110,9 @@ func signsIn(text string) []metrics.Finding {
 	return signs
 }
 
-// hiddenRune replaces with NUL what no honest text of one direction needs: tag characters other than those
-// of flags, overrides and isolates of the writing direction, and drops all else. Joiners and soft hyphens are
-// usual in many scripts, and no sign.
+// hiddenRune replaces with NUL what no honest text of one direction needs: Unicode tag characters other than
+// those of flags, bidirectional overrides and isolates, and drops all else. Joiners and soft hyphens are usual in
+// many scripts, and no sign.
 func hiddenRune(r rune) rune {
 	if r >= 0xE0000 && r <= 0xE0FFF || unicode.Is(unicode.Bidi_Control, r) && r != 0x200E && r != 0x200F &&
 		r != 0x061C {

@@ -13,9 +13,9 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// languageMatch compares the languages of question and answer. Both are short as a rule: what tells there are
-// the script and the small words of a language, and those are shown. Statistics of letters, as small libraries
-// for language detection use them, are unsure of single sentences, and cannot be shown.
+// languageMatch compares the languages of question and answer. Both are short as a rule: what tells there are the
+// script and the function words (stop words) of a language, and those are shown. Character n-gram models, as
+// small libraries for language identification use them, are unsure of single sentences, and cannot be shown.
 func languageMatch() metrics.Metric {
 	return metrics.Metric{
 		Name:    "language/match",
@@ -73,7 +73,7 @@ const (
 	maxLanguages = 3    // that may be left
 )
 
-// languageOf tells the language of a text by its script and, where several share that, by its small words.
+// languageOf tells the language of a text by its script and, where several share that, by its function words.
 func languageOf(text string) toldLanguage {
 	script, letters := mainScript(text)
 	if letters == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// personalData finds data that point to a person, by their form and, where they have one, their checksum.
+// personalData finds personally identifiable information (PII), by pattern and, where there is one, by checksum.
 // Names and addresses have neither: it does not find them.
 func personalData() metrics.Metric {
 	return metrics.Metric{

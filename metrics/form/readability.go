@@ -12,9 +12,9 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// The formulas of readability were made for English, and for passages of about a hundred words: of a short
-// answer they say little. They have no end to one side; the ranges here end where no prose does, and a
-// value beyond is held there and said to be.
+// The readability formulas were fitted to English, and to passages of about a hundred words: of a short answer
+// they say little. They are unbounded on one side; the ranges here end where no prose does, and a value beyond is
+// clamped and said to be.
 
 func fleschEase() metrics.Metric {
 	m := readability("readability/flesch", "Flesch reading ease of an English answer: 100 is very easy, 0 very hard",
@@ -44,7 +44,7 @@ func automatedReadability() metrics.Metric {
 	return m
 }
 
-// textCounts is what the formulas are over.
+// textCounts are the counts that the formulas are of.
 type textCounts struct{ sentences, words, syllables, characters int }
 
 func (t textCounts) wordsPerSentence() float64 { return float64(t.words) / float64(t.sentences) }
@@ -88,7 +88,7 @@ func readability(name, doc, source, formula string, lo, hi float64, of func(text
 	}
 }
 
-// countText counts what the formulas are over. A sentence without words is none.
+// countText counts what the formulas need. A sentence without words is none.
 func countText(text string) textCounts {
 	var t textCounts
 	for _, sentence := range tokenize.Sentences(text) {

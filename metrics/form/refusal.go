@@ -11,9 +11,9 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// refusalPhrases finds answers that commit themselves to nothing. It is a list of phrases: quick, the same
-// each time, and blind to a refusal in other words. Refusing is right where the contexts hold no answer, so
-// that a low value is better only where they do.
+// refusalPhrases finds refusals and noncommittal answers. It is a list of phrases: fast, deterministic, and blind
+// to a refusal in other words. Refusing is right where the contexts hold no answer, so that a low value is better
+// only where they do.
 func refusalPhrases() metrics.Metric {
 	return metrics.Metric{
 		Name:          "refusal/phrases",
