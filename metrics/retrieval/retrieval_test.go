@@ -57,7 +57,7 @@ func TestRetrievalPublished(t *testing.T) {
 	checkDigits(t, "retrieval/ndcg_exp", rankedGrades([]int{3, 2, 3, 0, 1, 2}), "0.9488")
 
 	// The tests of the R package evalIR (github.com/semanticpc/evalIR): six relevant passages, five of them in a
-	// ranking of ten with two that no one judged.
+	// ranking of ten with two unjudged passages.
 	evalIR := rankedGrades([]int{1, 0, unpooled, 1, 0, 0, 1, 1, unpooled, 1}, 1, 0)
 	for name, want := range map[string]string{
 		"err@3": "0.0625", "err@5": "0.0771", "err@10": "0.0963", "err": "0.0963", "ndcg@3": "0.4693",
@@ -111,12 +111,12 @@ func TestRetrievalByHand(t *testing.T) {
 	checkDigits(t, "retrieval/r_ndcg", s, fmt.Sprintf("%.6f", (at1+at3+at4)/3))
 	checkDigits(t, "retrieval/r_ndcg", rankedGrades([]int{1, 0, 0, 2}, 1), fmt.Sprintf("%.6f", (at1+at3)/2))
 
-	// In the pool and not judged is between: it counts as read for infAP, and for nothing else.
+	// Pooled but unjudged is between: it counts as pooled for infAP, and for nothing else.
 	checkDigits(t, "retrieval/infap", rankedGrades([]int{1, unjudged, 1}), "1.0000") // 1; 1/3 + 2/3 * 2/2
 	checkDigits(t, "retrieval/infap", rankedGrades([]int{1, unpooled, 1}), "0.8333") // 1; 1/3 + 2/3 * 1/2
 }
 
-// Grades by reference ids are all 1, and what is not among them is not judged.
+// Grades by reference ids are all 1, and what is not among them is unjudged.
 func TestRetrievalByReferenceIDs(t *testing.T) {
 	s := &metrics.Sample{ContextIDs: []string{"a", "b", "c"}, ReferenceContextIDs: []string{"c", "d", "c"}}
 	for name, want := range map[string]string{"retrieval/recall": "0.5", "retrieval/mrr": "0.3333",
@@ -246,7 +246,7 @@ func TestRetrievalProperties(t *testing.T) {
 			if full := value(m, ideal); !m.LowerIsBetter && full < v-1e-12 {
 				t.Errorf("%s: %v for grades %d, only %v for the ideal ranking", m.Name, v, retrieved, full)
 			}
-			// A rank of its own for what was in the pool and not judged is infAP's alone, and r_ndcg, ndcg_rel and g
+			// A rank of its own for a pooled but unjudged passage is infAP's alone, and r_ndcg, ndcg_rel and g
 			// compare with ideals of other lengths: swaps of grades may lower them.
 			if name := strings.TrimPrefix(m.Name, "retrieval/"); swapped && !m.LowerIsBetter &&
 				!slices.Contains([]string{"infap", "ndcg_rel", "r_ndcg", "g"}, name) {
