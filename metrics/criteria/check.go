@@ -21,7 +21,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A textCheck decides about a text without a model: whether it passes, and why.
+// A textCheck is a deterministic check of a text: whether it passes, and why.
 type textCheck func(s *metrics.Sample, text string) (bool, []metrics.Finding, error)
 
 // checkMetric is 1 where the check passes and 0 where it does not.
@@ -227,7 +227,7 @@ func wordsWithin(least bool, n int) textCheck {
 	}
 }
 
-// isJSON wants one JSON value and nothing around it, not even the fence of a code block.
+// isJSON passes one JSON value with nothing around it, not even the fence of a code block.
 func isJSON(_ *metrics.Sample, text string) (bool, []metrics.Finding, error) {
 	_, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	return err == nil, jsonFinding(err), nil

@@ -17,8 +17,8 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// What the prompts are rendered with. The texts of the sample come first and what is asked about them last:
-// several criteria about one sample share its texts.
+// What the prompts are rendered with. The texts of the sample come first and what is asked about them last: the
+// prompts of several criteria about one sample share its texts as a prefix.
 type (
 	criterionQuestion struct {
 		Texts    []shownText
@@ -131,7 +131,7 @@ func (f frame) metric() metrics.Metric {
 	return m
 }
 
-// rescale takes a value from [0, 1] to the frame's range.
+// rescale maps a value in [0, 1] to the frame's range.
 func (f frame) rescale(v float64) float64 { return metrics.Clamp(f.lo+v*(f.hi-f.lo), f.lo, f.hi) }
 
 // scoreTexts scores the frame's texts by ask. Where they do not fit and the frame says how to combine
@@ -185,11 +185,11 @@ func (f frame) combine(scores []metrics.Score) metrics.Score {
 	return all
 }
 
-// questionMetric asks a question of yes or no.
+// questionMetric is an aspect critic: a yes/no question.
 func questionMetric(f frame, question string) metrics.Metric {
 	m := f.metric()
 	m.Formula = "probability that the judge replies yes to: " + inOneLine(question)
-	m.Calls = "1 choice; 1 reply where the judge cannot choose"
+	m.Calls = "1 first-token scoring; 1 reply where the judge tells no probabilities"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaQuestionPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -201,8 +201,8 @@ func questionMetric(f frame, question string) metrics.Metric {
 	return m
 }
 
-// askYes asks a question of yes or no about texts. It returns the probability of yes; of a judge that does
-// not tell probabilities, 1 or 0 as it replies.
+// askYes asks a yes/no question about texts. It returns P(yes); of a judge that does not tell probabilities, 1 or
+// 0 as it replies.
 func askYes(ctx context.Context, m metrics.Models, texts []shownText,
 	question string) (float64, metrics.Finding, error) {
 	f := metrics.Finding{Kind: "question", Text: question}
@@ -227,13 +227,13 @@ func askYes(ctx context.Context, m metrics.Models, texts []shownText,
 	return 0, f, err
 }
 
-// scoreMetric has the judge give a number by a criterion in words, as G-Eval does: the expectation over the
-// probabilities of the numbers.
+// scoreMetric has the judge grade by a criterion in words, as G-Eval does: the expectation over the probabilities
+// of the scale's numbers.
 func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest, highest int) metrics.Metric {
 	m := f.metric()
 	m.Formula = fmt.Sprintf("expectation of the judge's number from %d to %d, taken to the range, for: %s", lowest,
 		highest, inOneLine(words))
-	m.Calls = "1 choice; 1 reply where the judge cannot choose"
+	m.Calls = "1 first-token scoring; 1 reply where the judge tells no probabilities"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaScorePrompt}
 	if judgeSteps {
@@ -258,7 +258,7 @@ func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest,
 	return m
 }
 
-// judgesSteps has the judge say how to go about a criterion. The request is the same for every sample of a
+// judgesSteps has the judge write evaluation steps for a criterion. The request is the same for every sample of a
 // run, so that the cache answers all but the first.
 func judgesSteps(ctx context.Context, m metrics.Models, words string) ([]string, error) {
 	return ask.Judge(ctx, m, ask.Query{Prompt: criteriaStepsPrompt, Data: criterionSteps{words}},
@@ -267,7 +267,7 @@ func judgesSteps(ctx context.Context, m metrics.Models, words string) ([]string,
 		})
 }
 
-// stepFindings shows the steps that the judge has written itself.
+// stepFindings shows the evaluation steps that the judge has written itself.
 func stepFindings(show bool, steps []string) []metrics.Finding {
 	var list []metrics.Finding
 	for _, step := range steps {
@@ -292,7 +292,7 @@ func rubricMetric(f frame, levels []rubricLevel) metrics.Metric {
 	f.lo, f.hi = float64(levels[0].Number), float64(levels[len(levels)-1].Number)
 	m := f.metric()
 	m.Formula = "sum over the levels of level x its probability"
-	m.Calls = "1 choice; 1 reply where the judge cannot choose"
+	m.Calls = "1 first-token scoring; 1 reply where the judge tells no probabilities"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaRubricPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -313,8 +313,8 @@ func onRubric(ctx context.Context, m metrics.Models, texts []shownText, levels [
 		Because: because}, err
 }
 
-// askNumber asks which of several numbers, which ascend, the judge would reply with. It returns the
-// expectation; of a judge that does not tell probabilities, the number in its reply.
+// askNumber asks for one of several numbers, which ascend. It returns the expectation over their probabilities;
+// of a judge that does not tell probabilities, the number in its reply.
 func askNumber(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
 	numbers []int) (float64, []metrics.Finding, error) {
 	ops := m.Role(backend.Judge).Info().Ops
@@ -337,8 +337,8 @@ func askNumber(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, da
 	return float64(n), []metrics.Finding{{Kind: "level", Text: strconv.Itoa(n)}}, err
 }
 
-// numberChances is choose among numbers. Of 1 and 10, which may begin with the same token, the one is
-// what is left of it when the other is taken off.
+// numberChances is [ask.Choose] among numbers. Of 1 and 10, which may begin with the same token, the probability
+// of 1 is that token's less the probability of 10.
 func numberChances(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
 	numbers []int) ([]float64, error) {
 	var options []string

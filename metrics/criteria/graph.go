@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// A decisionGraph is questions of yes or no, each of whose answers leads to another question or to a score. It has
-// no cycle, every question can be reached, and it begins with the first.
+// A decisionGraph is a directed acyclic graph of yes/no questions, each of whose answers leads to another
+// question or to a score. Every question can be reached from the first, its root.
 type decisionGraph struct{ nodes []graphNode }
 
 type graphNode struct {
@@ -185,13 +185,13 @@ func (g decisionGraph) span() (lo, hi float64) {
 	return lo, hi
 }
 
-// graphMetric follows the likelier answer from question to question, to a score.
+// graphMetric follows the more probable answer from question to question, to a score.
 func graphMetric(f frame, g decisionGraph) metrics.Metric {
 	f.lo, f.hi = g.span()
 	m := f.metric()
-	m.Formula = "the score at the end of the path of the likelier answers"
-	m.Calls = fmt.Sprintf("1 choice, or 1 reply where the judge cannot choose, for each question on the path, of %d",
-		len(g.nodes))
+	m.Formula = "the score at the end of the path of the more probable answers"
+	m.Calls = fmt.Sprintf("1 first-token scoring, or 1 reply where the judge tells no probabilities, for each "+
+		"question on the path, of %d", len(g.nodes))
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaQuestionPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
