@@ -15,10 +15,11 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// MostJudge is how many bytes a judge's file has at most. The largest that training makes has a third of them.
+// MostJudge is how many bytes a trained judge's file has at most. The largest that training makes has a third of
+// them.
 const MostJudge = 4 << 20
 
-// LoadJudge reads a judge from the text of its file.
+// LoadJudge reads a trained judge from the text of its file.
 func LoadJudge(text []byte) (*TrainedJudge, error) {
 	if len(text) > MostJudge {
 		return nil, fmt.Errorf("it is longer than %d MiB", MostJudge>>20)
@@ -36,9 +37,9 @@ func LoadJudge(text []byte) (*TrainedJudge, error) {
 	return &j, nil
 }
 
-// AsMetric returns the judge as a metric. Its values are in the labels' units: probabilities where those were true
-// and false. It asks for the metrics that it looks at, whose answers it shares with them where they are
-// asked for, too.
+// AsMetric returns the trained judge as a metric. Its values are on the labels' scale: probabilities where those
+// were true and false. It computes the metrics that are its features, and shares their requests where they are
+// selected, too.
 func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 	dimension, method, _ := strings.Cut(j.Metric, "/")
 	if method != "judge" || dimension == "" || strings.Trim(dimension, "abcdefghijklmnopqrstuvwxyz_") != "" {
@@ -113,7 +114,7 @@ func (j *TrainedJudge) look(ctx context.Context, m metrics.Models, s *metrics.Sa
 	return values, nil
 }
 
-// because lists what moved the prediction, the strongest first.
+// because lists the features' contributions to the log odds, the largest first.
 func (j *TrainedJudge) because(values []float64) []metrics.Finding {
 	base, parts := j.Explain(values)
 	total := base
@@ -149,8 +150,8 @@ func (f *JudgeFeature) place(v float64) string {
 	}
 }
 
-// CheckModels returns an error if the models or prompts are not those that the judge's features asked when it
-// was trained: their values mean something else then.
+// CheckModels returns an error if the models or prompts are not those that the trained judge's features asked in
+// training: their values mean something else then.
 func (j *TrainedJudge) CheckModels(models metrics.Models) error {
 	for _, d := range j.Models().Differences(models.Identities()) {
 		if d.In == backend.Weights {

@@ -16,8 +16,8 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// handJudge is a judge whose prediction can be worked out by hand: log odds -1, 2 for each deviation of token recall
-// and a tree that asks for length.
+// handJudge is a trained judge whose prediction can be worked out by hand: log odds -1, 2 for each deviation of
+// token recall and a tree that asks for length.
 func handJudge() *TrainedJudge {
 	return &TrainedJudge{
 		Format: JudgeFormat, Metric: "answer_correctness/judge", Label: JudgeLabel{Field: "correct", Max: 1},
@@ -73,7 +73,8 @@ func TestTrainedJudge(t *testing.T) {
 		"answer_correctness/token_recall does not apply: 0.00")
 }
 
-// A judge of ratings speaks in ratings, and one that never saw a row without a metric does not guess.
+// A trained judge of ratings predicts ratings, and one whose training rows all had a metric does not guess
+// without it.
 func TestTrainedJudgeRatings(t *testing.T) {
 	j := handJudge()
 	j.Label = JudgeLabel{Field: "stars", Min: 1, Max: 5}
@@ -97,7 +98,8 @@ func TestTrainedJudgeRatings(t *testing.T) {
 	}
 }
 
-// A feature that fails is a failure of the judge, not a missing value; and its calls are the judge's.
+// A feature that fails is a failure of the trained judge, not a missing value; and its requests are the trained
+// judge's.
 func TestTrainedJudgeFails(t *testing.T) {
 	j := handJudge()
 	j.Features[0].Metric = "answer_similarity/cosine"
@@ -159,7 +161,7 @@ func TestTrainedJudgeChecksModels(t *testing.T) {
 	check("", small, small)
 }
 
-// A judge may look at what an encoder says: then it needs that encoder, with each number that is read.
+// A feature may be an encoder's output: then the trained judge needs that encoder, with each output that is read.
 func TestTrainedJudgeOfEncoder(t *testing.T) {
 	j := handJudge()
 	j.Features[0].Metric, j.Features[1].Metric = "answer_relevance/encoder", "answer_correctness/encoder"
