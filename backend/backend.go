@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // A Backend runs one local model. Its methods are safe for concurrent use, and block until the answer
@@ -59,43 +58,6 @@ type Info struct {
 
 	// Labels name the HeadOutputs in their order. There are none if the model does not say.
 	Labels []string `json:"labels,omitempty"`
-}
-
-// A Role is what a model is there for in a run. A run has at most one model in each.
-type Role string
-
-// The roles that metrics ask.
-const (
-	Judge    Role = "judge"    // generates, and scores continuations
-	Embedder Role = "embedder" // turns texts into vectors
-	Encoder  Role = "encoder"  // an encoder or discriminative model with a classification head, given pairs of texts
-)
-
-// Roles returns every role, in the order in which they are named.
-func Roles() []Role { return []Role{Judge, Embedder, Encoder} }
-
-// Title is what the role's model is called in a sentence: "embedding model".
-func (r Role) Title() string {
-	if r == Embedder {
-		return "embedding model"
-	}
-	return string(r)
-}
-
-// WithArticle is Title with its article: "an embedding model".
-func (r Role) WithArticle() string {
-	if title := r.Title(); strings.ContainsRune("aeiou", rune(title[0])) {
-		return "an " + title
-	}
-	return "a " + r.Title()
-}
-
-// Label is what the role's model goes by where there is little room: "embeddings".
-func (r Role) Label() string {
-	if r == Embedder {
-		return "embeddings"
-	}
-	return string(r)
 }
 
 // A Speaker is the role of a message in a chat. (A [Role] is that of a model in a run.)

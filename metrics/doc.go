@@ -33,7 +33,7 @@
 // Package [github.com/assay-eval/assay/metrics/all] alone imports every family: it selects metrics by name, has the
 // presets, and reads trained judges.
 //
-// In a conversation, a sample's Question and Answer are its last turn, and History is what was said
+// In a conversation, a sample's Question and Answer are its last exchange, and History is what was said
 // before. The metrics of the RAGAS paper know only a question, an answer and contexts, so their built-in
 // prompts leave History out; it is there for a user's own prompt to show. Those about conversations and agents
 // (package agent) read the whole of it.

@@ -19,7 +19,7 @@ type Options struct {
 	// that a slow sample at the head does not leave the models idle.
 	Window int
 
-	// Ready, if set, is told each result as soon as it is there, before its turn to be emitted has come
+	// Ready, if set, is told each result as soon as it is there, before it is the next to be emitted
 	// and even if that never comes. It is called from several goroutines at once.
 	Ready func(Result)
 }

@@ -1,14 +1,8 @@
 package metrics
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/assay-eval/assay/backend"
 )
 
 // A Sample is one row of a dataset: a question, what was retrieved for it, what was answered, and what
@@ -16,16 +10,7 @@ import (
 //
 // Of a conversation, Question is what the user said last and Answer what the assistant said to it in the end.
 // History are the turns before the Question and Steps those between the two, in which an agent called tools.
-// Only users, assistants and the system speak. Calls are the assistant's turn: what it said, if anything, and
-// on a line of its own
-//
-//	[calls weather(city: "Oslo", days: 2), clock()]
-//
-// And so is what a tool returned, which is told apart by its brackets:
-//
-//	[weather returned: 12 degrees, rain]
-//
-// See [CallsTurn] and [ResultTurn]. ToolCalls holds the same calls as data, those of the History too. A list
+// ToolCalls are the calls of all these turns, those of the History too, or what a dataset gives in their stead. A list
 // of calls that is empty, but not nil, says that no call was made, or that none should be.
 type Sample struct {
 	ID                  string                     `json:"id"` // unique in its dataset
@@ -36,8 +21,8 @@ type Sample struct {
 	References          []string                   `json:"reference_answers,omitempty"`
 	ReferenceContexts   []string                   `json:"reference_contexts,omitempty"`
 	ReferenceContextIDs []string                   `json:"reference_context_ids,omitempty"`
-	History             []backend.Message          `json:"history,omitempty"`       // the turns before Question
-	Steps               []backend.Message          `json:"steps,omitempty"`         // the turns between Question and Answer
+	History             []Turn                     `json:"history,omitempty"`       // the turns before Question
+	Steps               []Turn                     `json:"steps,omitempty"`         // the turns between Question and Answer
 	Relevance           map[string]int             `json:"relevance,omitempty"`     // the judged grade of a passage, by its id; 0 is judged and of no use
 	OtherAnswers        []string                   `json:"other_answers,omitempty"` // rivals of Answer, or further draws of it
 	ToolCalls           []ToolCall                 `json:"tool_calls,omitzero"`     // made on the way to Answer, in order
@@ -46,12 +31,6 @@ type Sample struct {
 	Rubrics             map[string]string          `json:"rubrics,omitempty"`          // of this row alone: what each score means
 	Group               string                     `json:"group,omitempty"`            // samples that are not independent share one
 	Extra               map[string]json.RawMessage `json:"extra,omitempty"`            // every other column, as it was
-}
-
-// A ToolCall is one use of a tool by an agent.
-type ToolCall struct {
-	Name string                     `json:"name"`
-	Args map[string]json.RawMessage `json:"args,omitempty"`
 }
 
 // A Field names a column of a [Sample]; a set of them is their union.
@@ -132,18 +111,4 @@ func Blank(texts ...string) bool {
 		}
 	}
 	return true
-}
-
-// String writes a call as the turns of a conversation show it: weather(city: "Oslo", days: 2), the
-// arguments by name and their values in JSON.
-func (c ToolCall) String() string {
-	var args []string
-	for _, name := range slices.Sorted(maps.Keys(c.Args)) {
-		var value bytes.Buffer
-		if json.Compact(&value, c.Args[name]) != nil {
-			value.WriteString(strconv.Quote(string(c.Args[name])))
-		}
-		args = append(args, name+": "+value.String())
-	}
-	return c.Name + "(" + strings.Join(args, ", ") + ")"
 }

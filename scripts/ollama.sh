@@ -3,7 +3,7 @@
 #
 #	scripts/ollama.sh [FOLDER]
 #
-# FOLDER is where the binary goes: by default tools/ollama-VERSION in Assay's data folder. The version is the one in go.mod.
+# FOLDER is where the binary goes: by default tools/ollama-VERSION in Assay's data folder. The version is go.mod's.
 # The build takes some minutes, a C++ compiler and the headers of nlohmann-json and stb. Nothing is installed.
 set -euo pipefail
 
@@ -110,7 +110,8 @@ if [ ! -x "$binary" ]; then
 		tail -n 40 "$work/log" >&2
 		fail "the build failed"
 	fi
-	OLLAMA_HOST=127.0.0.1:1 "$work/ollama" --version 2>&1 | grep -qF "$version" || fail "the server that was built does not run"
+	OLLAMA_HOST=127.0.0.1:1 "$work/ollama" --version 2>&1 | grep -qF "$version" ||
+		fail "the server that was built does not run"
 	mv "$work/ollama" "$binary"
 fi
 printf '%s\n' "$binary"

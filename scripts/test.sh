@@ -3,10 +3,10 @@
 # was skipped and why. Called by make test, after scripts/setup.sh. Arguments go to go test, in place of ./...
 # The whole log is left in $ASSAY_HOME/test.json, as go test -json writes it.
 #
-# llama.cpp picks its kernels by the kind of processor, and those for AVX-512 and AMX add up in another order than those
-# for AVX2. So on a processor with more than AVX2, the tests of backend/llama that hold the engine to exact bits and to
-# reference figures (TestExact..., Test...Reference) run a second time with the kernels for AVX2, unless -run says what to
-# run. A folder that holds only one of ggml's CPU libraries chooses it.
+# llama.cpp picks its kernels by the kind of processor, and those for AVX-512 and AMX add up in another order than
+# those for AVX2. So on a processor with more than AVX2, the tests of backend/llama that hold the engine to exact bits
+# and to reference figures (TestExact..., Test...Reference) run a second time with the kernels for AVX2, unless -run
+# says what to run. A folder that holds only one of ggml's CPU libraries chooses it.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -37,7 +37,8 @@ work=
 case $own in
 '' | x64 | sse42 | sandybridge | ivybridge | piledriver | haswell) ;; # the only kind, or none better than AVX2
 *)
-	if [ -e "$engine/$avx2" ] && [[ " $* " != *" -run"* && " $* " =~ ' ./... '|'backend/llama '|'backend/llama/... ' ]]; then
+	engines=' \./\.\.\. |backend/llama |backend/llama/\.\.\. ' # packages with the tests to run again
+	if [ -e "$engine/$avx2" ] && [[ " $* " != *" -run"* && " $* " =~ $engines ]]; then
 		kinds="$own, haswell"
 		work=$(mktemp -d)
 		trap 'rm -rf "$work"' EXIT

@@ -11,9 +11,9 @@ const mostEdited int64 = 1 << 36
 // Edits is the Levenshtein distance of two texts: the least number of insertions, deletions and substitutions of
 // a character. It is an error where that would take minutes.
 //
-// It computes 64 rows of the usual table at a time (Myers 1999, in the form of Hyyrö 2003): of what stands in the
-// table only the differences of neighbours are kept, which are 1, 0 or -1, as a bit for 1 and a bit for -1 in a
-// word for the column.
+// It is bit-parallel: 64 rows of the dynamic-programming table at a time (Myers 1999, in the form of Hyyrö 2003): of
+// what stands in the table only the differences of neighbours are kept, which are 1, 0 or -1, as a bit for 1 and a
+// bit for -1 in a word for the column.
 func Edits(a, b []rune) (int, error) {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Tokens returns the tokens of text as answers to questions are compared by: in lower case and composed,
+// Tokens returns the tokens of text by which answers are compared in question answering: in lower case and composed,
 // without punctuation and without the English articles. Letters keep together what stands between them in
 // ASCII: "U.S." is "us" and "well-known" is "wellknown".
 //

@@ -86,7 +86,8 @@ func TestAlphanumeric(t *testing.T) {
 
 // What the originals do with text in ASCII, the rules for every script do too.
 func FuzzTokens(f *testing.F) {
-	for _, s := range []string{"", "The U.S. - a \"well-known\" one_two", "an", "a b\tc\nd", "东京 don’t", "ก็ดี", "½…", "\xff", "İI"} {
+	for _, s := range []string{"", "The U.S. - a \"well-known\" one_two", "an", "a b\tc\nd", "东京 don’t", "ก็ดี", "½…",
+		"\xff", "İI"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -119,7 +120,8 @@ func FuzzTokens(f *testing.F) {
 func TestTokensInvariance(t *testing.T) {
 	want := Tokens("The red-brown fox's den, 3.5 km away")
 	for _, text := range []string{
-		"the RED-BROWN FOX’S den 3.5 km away", "  The\tred‑brown\u00a0fox's den;\n3.5 km away!!", "The red-brown foxʼs den (3.5 ㎞) away",
+		"the RED-BROWN FOX’S den 3.5 km away", "  The\tred‑brown\u00a0fox's den;\n3.5 km away!!",
+		"The red-brown foxʼs den (3.5 ㎞) away",
 		"ＴＨＥ red-brown fox's “den”, 3.5 km away…", "red-brown fox's a den an 3.5 km the away",
 	} {
 		if got := Tokens(text); !slices.Equal(got, want) {

@@ -104,7 +104,8 @@ func joined(before, after string) bool {
 	if next == "" {
 		return false
 	}
-	if lines := strings.Count(strings.ReplaceAll(gap, "\r\n", "\n"), "\n"); lines > 1 || strings.ContainsAny(gap, "\v\f\u0085\u2028\u2029") {
+	if lines := strings.Count(strings.ReplaceAll(gap, "\r\n", "\n"), "\n"); lines > 1 ||
+		strings.ContainsAny(gap, "\v\f\u0085\u2028\u2029") {
 		return false
 	} else if lines == 1 || strings.Contains(gap, "\r") {
 		return wrapped(body, gap, next)

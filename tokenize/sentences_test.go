@@ -20,7 +20,8 @@ func TestSentences(t *testing.T) {
 		{"initials", " ", []string{"J. R. R. Tolkien and George W. Bush never met.", "J. A. Smith did."}},
 		{"decimals", " ", []string{"Pi is 3.14159 or so.", "It costs $2.50.", "Version 1.2.3 is out."}},
 		{"year ends", " ", []string{"It was built in 1999.", "Then it burned."}},
-		{"closers", " ", []string{"Apple Inc. Chief Tim Cook spoke at 5 p.m. London time.", "He left Acme Corp.", "The end."}},
+		{"closers", " ", []string{"Apple Inc. Chief Tim Cook spoke at 5 p.m. London time.", "He left Acme Corp.",
+			"The end."}},
 		{"no", " ", []string{"Symphony No. 5 is famous.", "Is it long?", "No.", "Mahler wrote longer ones."}},
 		{"ellipsis lower", " ", []string{"Wait... what did you say?", "Nothing… really nothing."}},
 		{"ellipsis upper", " ", []string{"I waited…", "Then it rained..."}},
@@ -33,7 +34,8 @@ func TestSentences(t *testing.T) {
 		{"lettered", "\n", []string{"Choose", "a) the left door", "b) the right door"}},
 		{"headings", "\n\n", []string{"Opening hours", "We open at nine.", "and close at five."}},
 		{"url", " ", []string{"See www.example.com/a.b?c=d for more.", "Thanks."}},
-		{"German", " ", []string{"Viele Städte, z. B. Berlin und u. a. Bonn, sind alt.", "Am 3. Mai bzw. am 4. Juni war Dr. Maier da.",
+		{"German", " ", []string{"Viele Städte, z. B. Berlin und u. a. Bonn, sind alt.",
+			"Am 3. Mai bzw. am 4. Juni war Dr. Maier da.",
 			"Das war 1999.", "Der 2. Weltkrieg endete 1945."}},
 		{"German quotes", " ", []string{"Er sagte: „Komm!“ und ging.", "„Nein.“", "Sie blieb."}},
 		{"French", " ", []string{"M. Dupont et Mme. Durand sont là.", "« Bonjour ! » dit-il.", "Quoi ?"}},
@@ -68,7 +70,8 @@ func TestSentencesOfNothing(t *testing.T) {
 }
 
 func FuzzSentences(f *testing.F) {
-	for _, s := range []string{"", "a", "Dr. Smith. “No!” he", "1. a\n2. b", "…A… B…C", "\r\n.\r\r\n", "\xff. \xfe", "我。你", "z. B.", "\u2028.\u0085x"} {
+	for _, s := range []string{"", "a", "Dr. Smith. “No!” he", "1. a\n2. b", "…A… B…C", "\r\n.\r\r\n", "\xff. \xfe", "我。你",
+		"z. B.", "\u2028.\u0085x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -22,7 +22,8 @@ func ContainsRun(words, run []string) bool {
 	return false
 }
 
-// Agreement is twice the length of the longest common subsequence of a and b over their lengths together, in [0, 1].
+// Agreement is the F1 of the longest common subsequence (LCS) of a and b: twice its length over their lengths together,
+// in [0, 1].
 // Where it cannot reach least it is 0, and not computed.
 func Agreement(a, b []string, least float64) float64 {
 	total := float64(len(a) + len(b))

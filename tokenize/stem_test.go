@@ -22,8 +22,10 @@ func TestStem(t *testing.T) {
 	check("hissing>hiss fizzed>fizz failing>fail filing>file happy>happi relational>relat conditional>condit")
 	check("rational>ration valenci>valenc digitizer>digit conformabli>conform radicalli>radic vileli>vile")
 	check("analogousli>analog vietnamization>vietnam predication>predic operator>oper feudalism>feudal")
-	check("decisiveness>decis hopefulness>hope callousness>callous formaliti>formal sensitiviti>sensit sensibiliti>sensibl")
-	check("triplicate>triplic formative>form formalize>formal electriciti>electr electrical>electr hopeful>hope goodness>good")
+	check("decisiveness>decis hopefulness>hope callousness>callous formaliti>formal " +
+		"sensitiviti>sensit sensibiliti>sensibl")
+	check("triplicate>triplic formative>form formalize>formal electriciti>electr " +
+		"electrical>electr hopeful>hope goodness>good")
 	check("revival>reviv allowance>allow inference>infer airliner>airlin gyroscopic>gyroscop adjustable>adjust")
 	check("defensible>defens irritant>irrit replacement>replac adjustment>adjust dependent>depend adoption>adopt")
 	check("communism>commun activate>activ angulariti>angular homologous>homolog effective>effect bowdlerize>bowdler")

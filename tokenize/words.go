@@ -1,5 +1,5 @@
-// Package tokenize cuts text into words, sentences and n-grams, in any language, and brings it into the
-// form in which copies of a text are recognised.
+// Package tokenize segments text into words, sentences and n-grams, in any language, and normalises it for
+// deduplication and comparison.
 //
 // Word and sentence boundaries are those of Unicode's UAX 29, with the breaks that it makes after
 // abbreviations and initials taken back. Nothing here depends on a model; the package imports nothing
@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normalize brings text into the form in which two copies of it are equal although case, punctuation,
+// Normalize brings text into the normal form in which two copies of it are equal although case, punctuation,
 // markup, white space or compatibility forms differ: format characters are removed, letters are
 // case-folded and composed (NFKC), and every run of anything but letters, marks and numbers becomes one
 // space, with none at the ends. Text without letters and numbers becomes the empty string.
@@ -95,7 +95,7 @@ func straightQuotes(text string) string { return strings.ReplaceAll(text, "’",
 // HasWords reports whether text holds a letter or number: whether it says anything.
 func HasWords(text string) bool { return strings.ContainsFunc(text, letterOrNumber) }
 
-// NGrams returns the runs of n consecutive words, in order; they share memory with words. There are
+// NGrams returns the n-grams, the runs of n consecutive words, in order; they share memory with words. There are
 // none when n is not positive or exceeds the number of words.
 func NGrams(words []string, n int) [][]string {
 	if n <= 0 || n > len(words) {

@@ -66,7 +66,7 @@ func BenchmarkHit(b *testing.B) {
 			}
 		})
 	})
-	if st, err := s.Stats(); err != nil || st.Misses != 2*n {
+	if st, err := s.Stats(b.Context()); err != nil || st.Misses != 2*n {
 		b.Errorf("%+v, %v: something was asked again", st, err)
 	}
 }

@@ -32,14 +32,14 @@ const (
 	Off                 // neither read nor write
 )
 
-func modeNames() []string { return []string{"use", "refresh", "verify", "off"} }
+var modeNames = []string{"use", "refresh", "verify", "off"}
 
 // String returns the mode's name, as ParseMode reads it.
-func (m Mode) String() string { return modeNames()[m] }
+func (m Mode) String() string { return modeNames[m] }
 
 // ParseMode reads the name of a mode: use, refresh, verify or off.
 func ParseMode(s string) (Mode, error) {
-	i := slices.Index(modeNames(), s)
+	i := slices.Index(modeNames, s)
 	if i < 0 {
 		return 0, fmt.Errorf("unknown cache mode %q: have use, refresh, verify, off", s)
 	}

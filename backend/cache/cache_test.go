@@ -191,7 +191,7 @@ func TestRoundTrip(t *testing.T) {
 	for i := range all {
 		check(b, i, "in another run")
 	}
-	st, err := store.Stats()
+	st, err := store.Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestModes(t *testing.T) {
 	if len(drifts) != 1 {
 		t.Errorf("drifts are %+v", drifts)
 	}
-	for _, name := range modeNames() {
+	for _, name := range modeNames {
 		if m, err := ParseMode(name); err != nil || m.String() != name {
 			t.Errorf("ParseMode(%q) = %v, %v", name, m, err)
 		}

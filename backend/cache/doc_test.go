@@ -25,7 +25,7 @@ func TestDocs(t *testing.T) {
 			t.Errorf("docs/cache.md does not say %q", fact)
 		}
 	}
-	for _, name := range modeNames() {
+	for _, name := range modeNames {
 		if !strings.Contains(text, "| `"+name+"` |") {
 			t.Errorf("docs/cache.md does not tell of the mode %s", name)
 		}

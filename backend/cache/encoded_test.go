@@ -108,7 +108,7 @@ func TestTokens(t *testing.T) {
 	}
 	check(Wrap(engine, openAt(t, path), Use, nil), "in another run", 0)
 	other := open(t)
-	if got, err := other.Import(bytes.NewReader(data)); err != nil || got.Added != 4 {
+	if got, err := other.Import(t.Context(), bytes.NewReader(data)); err != nil || got.Added != 4 {
 		t.Errorf("imported %+v, %v", got, err)
 	}
 	check(Wrap(engine, other, Use, nil), "imported", 0)
@@ -125,7 +125,7 @@ func TestTokens(t *testing.T) {
 		if !strings.Contains(line, old) {
 			t.Fatalf("no %s in %s", old, line)
 		}
-		_, err := open(t).Import(compressed(lines[0], strings.Replace(line, old, new, 1), `{"entries":1}`+"\n"))
+		_, err := open(t).Import(t.Context(), compressed(lines[0], strings.Replace(line, old, new, 1), `{"entries":1}`+"\n"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s for %s: %v, want %q", new, old, err, want)
 		}

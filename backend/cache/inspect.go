@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
@@ -38,7 +39,7 @@ const selectEntries = `SELECT key, op, engine, m.model, digest, context, created
 
 // Entry finds the entry whose key begins with the given hexadecimal digits. It is an error if there is
 // none, or more than one.
-func (s *Store) Entry(prefix string) (*Entry, error) {
+func (s *Store) Entry(ctx context.Context, prefix string) (*Entry, error) {
 	lo, hi, err := keyRange(prefix)
 	if err != nil {
 		return nil, err
@@ -46,9 +47,9 @@ func (s *Store) Entry(prefix string) (*Entry, error) {
 	if err := s.Flush(); err != nil {
 		return nil, err
 	}
-	rows, err := s.db.Query(selectEntries+"WHERE key BETWEEN ? AND ? ORDER BY key LIMIT 2", lo, hi)
+	rows, err := s.db.QueryContext(ctx, selectEntries+"WHERE key BETWEEN ? AND ? ORDER BY key LIMIT 2", lo, hi)
 	if err != nil {
-		return nil, explain(s.path, err)
+		return nil, ended(ctx, explain(s.path, err))
 	}
 	defer rows.Close()
 	var entries []*Entry
@@ -61,7 +62,7 @@ func (s *Store) Entry(prefix string) (*Entry, error) {
 	}
 	switch {
 	case rows.Err() != nil:
-		return nil, explain(s.path, rows.Err())
+		return nil, ended(ctx, explain(s.path, rows.Err()))
 	case len(entries) == 0:
 		return nil, fmt.Errorf("no answer with the key %s in %s", prefix, s.path)
 	case len(entries) > 1:
@@ -145,7 +146,7 @@ type Group struct {
 }
 
 // Stats counts what the file holds. It reads all of its index.
-func (s *Store) Stats() (*Stats, error) {
+func (s *Store) Stats(ctx context.Context) (*Stats, error) {
 	if err := s.Flush(); err != nil {
 		return nil, err
 	}
@@ -159,11 +160,11 @@ func (s *Store) Stats() (*Stats, error) {
 			st.Bytes += info.Size()
 		}
 	}
-	rows, err := s.db.Query(`SELECT op, engine, m.model, digest, context, count(*),
+	rows, err := s.db.QueryContext(ctx, `SELECT op, engine, m.model, digest, context, count(*),
 			sum(length(answer) + length(request))
 		FROM answers a JOIN models m ON a.model = m.id GROUP BY m.id, op ORDER BY m.model, op, m.id`)
 	if err != nil {
-		return nil, explain(s.path, err)
+		return nil, ended(ctx, explain(s.path, err))
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -175,7 +176,7 @@ func (s *Store) Stats() (*Stats, error) {
 		st.Groups = append(st.Groups, g)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, explain(s.path, err)
+		return nil, ended(ctx, explain(s.path, err))
 	}
 	for name, total := range map[string]*int64{"hits": &st.TotalHits, "misses": &st.TotalMisses} {
 		err := s.db.QueryRow("SELECT n FROM counters WHERE name = ?", name).Scan(total)
@@ -198,6 +199,14 @@ func (s *Store) Check() error {
 	return nil
 }
 
+// ended is the context's error where that is why something failed, and err otherwise.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
 // Pruned says what Prune removed.
 type Pruned struct {
 	Entries int64 `json:"entries"`
@@ -205,8 +214,9 @@ type Pruned struct {
 }
 
 // Prune removes the entries that were last used longer ago than olderThan, and then the least recently
-// used ones until the file has at most maxBytes. Zero means no limit. Last uses are known to within a week.
-func (s *Store) Prune(olderThan time.Duration, maxBytes int64) (Pruned, error) {
+// used ones until the file has at most maxBytes. Zero means no limit. Last uses are known to within a week. What was removed
+// before ctx ends stays removed.
+func (s *Store) Prune(ctx context.Context, olderThan time.Duration, maxBytes int64) (Pruned, error) {
 	var p Pruned
 	if err := s.Flush(); err != nil {
 		return p, err
@@ -216,7 +226,7 @@ func (s *Store) Prune(olderThan time.Duration, maxBytes int64) (Pruned, error) {
 		return p, err
 	}
 	if olderThan > 0 {
-		if err := s.remove(&p, "used < ?", time.Now().Add(-olderThan).UnixMilli()); err != nil {
+		if err := s.remove(ctx, &p, "used < ?", time.Now().Add(-olderThan).UnixMilli()); err != nil {
 			return p, err
 		}
 	}
@@ -229,15 +239,15 @@ func (s *Store) Prune(olderThan time.Duration, maxBytes int64) (Pruned, error) {
 			break
 		}
 		removed := p.Entries
-		if err := s.remove(&p, oldest, size-maxBytes); err != nil {
+		if err := s.remove(ctx, &p, oldest, size-maxBytes); err != nil {
 			return p, err
 		}
 		if p.Entries == removed {
 			break // what is left is the empty tables
 		}
 	}
-	if err := s.shrink(); err != nil {
-		return p, explain(s.path, err)
+	if err := s.shrink(ctx); err != nil {
+		return p, ended(ctx, explain(s.path, err))
 	}
 	after, err := s.bytes()
 	p.Bytes = before - after
@@ -245,8 +255,8 @@ func (s *Store) Prune(olderThan time.Duration, maxBytes int64) (Pruned, error) {
 }
 
 // shrink gives the file's free pages back to the disk.
-func (s *Store) shrink() error {
-	rows, err := s.db.Query("PRAGMA incremental_vacuum")
+func (s *Store) shrink(ctx context.Context) error {
+	rows, err := s.db.QueryContext(ctx, "PRAGMA incremental_vacuum")
 	if err != nil {
 		return err
 	}
@@ -255,7 +265,7 @@ func (s *Store) shrink() error {
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
-	_, err = s.db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	_, err = s.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
 	return err
 }
 
@@ -266,10 +276,10 @@ const oldest = `rowid IN (SELECT id FROM (
 	WHERE before < ?)`
 
 // remove deletes the answers that a condition holds for, and counts them.
-func (s *Store) remove(p *Pruned, condition string, arg any) error {
-	result, err := s.db.Exec("DELETE FROM answers WHERE "+condition, arg)
+func (s *Store) remove(ctx context.Context, p *Pruned, condition string, arg any) error {
+	result, err := s.db.ExecContext(ctx, "DELETE FROM answers WHERE "+condition, arg)
 	if err != nil {
-		return explain(s.path, err)
+		return ended(ctx, explain(s.path, err))
 	}
 	n, err := result.RowsAffected()
 	p.Entries += n

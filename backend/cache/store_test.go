@@ -79,7 +79,7 @@ func TestDamagedEntry(t *testing.T) {
 	if _, err := s.db.Exec("UPDATE answers SET answer = zeroblob(length(answer)) WHERE key = ?", key[:]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Entry(key.String()); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := s.Entry(t.Context(), key.String()); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("Entry of a damaged one: %v", err)
 	}
 	for i, want := range []int{1, 0, 0} { // asked again, then answered from memory and from the file
@@ -96,10 +96,10 @@ func TestDamagedEntry(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Entry(key.String()[:12]); err != nil {
+	if _, err := s.Entry(t.Context(), key.String()[:12]); err != nil {
 		t.Error(err)
 	}
-	if st, err := s.Stats(); err != nil || st.Damaged == 0 {
+	if st, err := s.Stats(t.Context()); err != nil || st.Damaged == 0 {
 		t.Errorf("stats are %+v, %v", st, err)
 	}
 }
@@ -237,7 +237,7 @@ func TestCannotWrite(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	if st, err := openAt(t, path).Stats(); err != nil || st.Entries != 10 {
+	if st, err := openAt(t, path).Stats(t.Context()); err != nil || st.Entries != 10 {
 		t.Errorf("stats are %+v, %v, want 10 entries", st, err)
 	}
 }
@@ -339,7 +339,7 @@ func TestProcesses(t *testing.T) {
 	}
 	wg.Wait()
 	s := openAt(t, path)
-	st, err := s.Stats()
+	st, err := s.Stats(t.Context())
 	if err != nil || st.Entries != 400 || st.TotalHits+st.TotalMisses != 1200 {
 		t.Errorf("stats are %+v, %v", st, err)
 	}
@@ -401,11 +401,11 @@ func TestTouch(t *testing.T) {
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.Entry(backend.GenerateKey(b.Info(), ask("question 0")).String())
+	e, err := s.Entry(t.Context(), backend.GenerateKey(b.Info(), ask("question 0")).String())
 	if err != nil || time.Since(e.LastUsed) > time.Hour || time.Since(e.Created) < 29*24*time.Hour {
 		t.Errorf("entry is %+v, %v", e, err)
 	}
-	p, err := s.Prune(8*24*time.Hour, 0)
+	p, err := s.Prune(t.Context(), 8*24*time.Hour, 0)
 	if err != nil || p.Entries != 3 {
 		t.Errorf("pruned %+v, %v, want the 3 that were not used", p, err)
 	}

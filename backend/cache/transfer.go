@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bufio"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -9,9 +10,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/assay-eval/assay/backend"
+	"github.com/klauspost/compress/zstd"
 )
 
 // An export is a zstd stream of lines of JSON: a transferHead, a transferLine for each entry, and a
@@ -46,7 +46,7 @@ const (
 
 // Export writes all entries to w, in the order of their keys, and returns how many. Damaged ones are
 // left out.
-func (s *Store) Export(w io.Writer) (entries int, err error) {
+func (s *Store) Export(ctx context.Context, w io.Writer) (entries int, err error) {
 	if err := s.Flush(); err != nil {
 		return 0, err
 	}
@@ -60,9 +60,9 @@ func (s *Store) Export(w io.Writer) (entries int, err error) {
 	if err := enc.Encode(transferHead{transferFormat, transferVersion}); err != nil {
 		return 0, err
 	}
-	rows, err := s.db.Query(selectEntries + "ORDER BY key")
+	rows, err := s.db.QueryContext(ctx, selectEntries+"ORDER BY key")
 	if err != nil {
-		return 0, explain(s.path, err)
+		return 0, ended(ctx, explain(s.path, err))
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -72,7 +72,7 @@ func (s *Store) Export(w io.Writer) (entries int, err error) {
 			continue
 		}
 		if err != nil {
-			return entries, err
+			return entries, ended(ctx, err)
 		}
 		info := backend.Info{Engine: e.Engine, Model: e.Model, Digest: e.Digest, Context: e.Context}
 		if key, err := recordKey(info, e.Op, e.Request); err != nil || key != e.Key {
@@ -87,7 +87,7 @@ func (s *Store) Export(w io.Writer) (entries int, err error) {
 		entries++
 	}
 	if err := rows.Err(); err != nil {
-		return entries, explain(s.path, err)
+		return entries, ended(ctx, explain(s.path, err))
 	}
 	if err := enc.Encode(transferTail{&entries}); err != nil {
 		return entries, err
@@ -103,16 +103,19 @@ type Imported struct {
 
 // Import adds the entries of an export. Each is checked: its key must be that of its request, and its
 // answer one that an engine may give. Import cannot know that the engine did give it, so take exports
-// only from those whose results you would trust. An error ends it; what came before is kept.
-func (s *Store) Import(r io.Reader) (Imported, error) {
+// only from those whose results you would trust. An error ends it, as ctx does; what came before is kept.
+func (s *Store) Import(ctx context.Context, r io.Reader) (Imported, error) {
 	var done Imported
 	err := s.packer.readExport(r, func(batch []*entry) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := s.insert(batch, &done); err != nil {
 			return explain(s.path, err)
 		}
 		return nil
 	})
-	return done, err
+	return done, ended(ctx, err)
 }
 
 // readExport calls each for the entries of an export, some at a time. Those before an error are among them.

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/klauspost/compress/zstd"
 )
 
 func TestEntry(t *testing.T) {
@@ -31,7 +30,7 @@ func TestEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := backend.GenerateKey(b.Info(), req)
-	e, err := s.Entry(key.String()[:10])
+	e, err := s.Entry(t.Context(), key.String()[:10])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,20 +42,20 @@ func TestEntry(t *testing.T) {
 	if err := json.Unmarshal(e.Answer, &g); err != nil || g.OutputTokens != 8 {
 		t.Errorf("answer is %s, %v", e.Answer, err)
 	}
-	e, err = s.Entry(backend.EncodeKey(b.Info(), backend.Embedding, backend.Pair{Text: "a text"}).String())
+	e, err = s.Entry(t.Context(), backend.EncodeKey(b.Info(), backend.Embedding, backend.Pair{Text: "a text"}).String())
 	if err != nil || string(e.Request) != `{"text":"a text"}` || !strings.HasPrefix(string(e.Answer), `{"dimensions":256,"vector":"`) {
 		t.Errorf("entry is %+v, %v", e, err)
 	}
 	if _, err := backend.Classify(t.Context(), b, []backend.Pair{{Query: "a query", Text: "a text"}}); err != nil {
 		t.Fatal(err)
 	}
-	e, err = s.Entry(backend.EncodeKey(b.Info(), backend.HeadOutputs, backend.Pair{Query: "a query", Text: "a text"}).String())
+	e, err = s.Entry(t.Context(), backend.EncodeKey(b.Info(), backend.HeadOutputs, backend.Pair{Query: "a query", Text: "a text"}).String())
 	if err != nil || string(e.Request) != `{"query":"a query","text":"a text"}` || string(e.Answer) != `[0.5]` || e.Op != "rerank" {
 		t.Errorf("entry is %+v, %v", e, err)
 	}
 	check := func(prefix, want string) {
 		t.Helper()
-		if _, err := s.Entry(prefix); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := s.Entry(t.Context(), prefix); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Entry(%q): %v, want %q", prefix, err, want)
 		}
 	}
@@ -71,10 +70,10 @@ func TestEntry(t *testing.T) {
 func TestPrune(t *testing.T) {
 	s := open(t)
 	fill(t, s, 2000)
-	if err := s.shrink(); err != nil { // so that the file is measured, and not its journal
+	if err := s.shrink(t.Context()); err != nil { // so that the file is measured, and not its journal
 		t.Fatal(err)
 	}
-	before, err := s.Stats()
+	before, err := s.Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +81,11 @@ func TestPrune(t *testing.T) {
 	if _, err := s.db.Exec("UPDATE answers SET used = rowid"); err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Prune(0, before.Bytes/2)
+	p, err := s.Prune(t.Context(), 0, before.Bytes/2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := s.Stats()
+	after, err := s.Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +97,10 @@ func TestPrune(t *testing.T) {
 	if err := s.db.QueryRow("SELECT min(used) FROM answers").Scan(&oldestKept); err != nil || oldestKept != p.Entries+1 {
 		t.Errorf("the oldest entry kept is number %d, %v, want %d", oldestKept, err, p.Entries+1)
 	}
-	if p, err := s.Prune(0, 1); err != nil || p.Entries != after.Entries {
+	if p, err := s.Prune(t.Context(), 0, 1); err != nil || p.Entries != after.Entries {
 		t.Errorf("pruned %+v, %v, want all", p, err)
 	}
-	if p, err := s.Prune(0, 0); err != nil || p != (Pruned{}) {
+	if p, err := s.Prune(t.Context(), 0, 0); err != nil || p != (Pruned{}) {
 		t.Errorf("pruned %+v, %v, want nothing", p, err)
 	}
 }
@@ -110,7 +109,7 @@ func TestPrune(t *testing.T) {
 func exported(t testing.TB, s *Store) (data []byte, lines []string) {
 	t.Helper()
 	var b bytes.Buffer
-	if _, err := s.Export(&b); err != nil {
+	if _, err := s.Export(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
 	z, err := zstd.NewReader(bytes.NewReader(b.Bytes()))
@@ -174,7 +173,7 @@ func TestTransfer(t *testing.T) {
 		t.Fatalf("%d lines, want a head, 700 entries and a tail", len(lines))
 	}
 	for i, want := range []Imported{{Added: 700}, {Present: 700}} {
-		if got, err := to.Import(bytes.NewReader(data)); err != nil || got != want {
+		if got, err := to.Import(t.Context(), bytes.NewReader(data)); err != nil || got != want {
 			t.Fatalf("import %d: %+v, %v, want %+v", i, got, err, want)
 		}
 	}
@@ -215,7 +214,7 @@ func TestImportRefuses(t *testing.T) {
 	to := open(t)
 	check := func(want string, r io.Reader) {
 		t.Helper()
-		if got, err := to.Import(r); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := to.Import(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("imported %+v, %v, want %q", got, err, want)
 		}
 	}
@@ -258,7 +257,7 @@ func TestImportRefuses(t *testing.T) {
 	after, _ := json.Marshal(long.Vector)
 	check("length", replace(embed, string(before), string(after)))
 	half := data[:len(data)/2]
-	if _, err := to.Import(bytes.NewReader(half)); err == nil {
+	if _, err := to.Import(t.Context(), bytes.NewReader(half)); err == nil {
 		t.Error("half a file was imported without an error")
 	}
 }

@@ -19,7 +19,7 @@ type Engine struct {
 	longest int      // token, in bytes
 	control []string // texts that the tokenizer reads as control tokens
 
-	turn  chan struct{} // holds one while the model is in use, and for good once it is freed
+	inUse chan struct{} // holds one while the model is in use, and for good once it is freed
 	life  context.Context
 	end   context.CancelFunc
 	close sync.Once
@@ -31,7 +31,7 @@ func newEngine(info backend.Info, model binding, file *gguf.Header) *Engine {
 		model:   model,
 		longest: max(longest(file), len(unknown)),
 		control: control(model, file),
-		turn:    make(chan struct{}, 1),
+		inUse:   make(chan struct{}, 1),
 	}
 	e.life, e.end = context.WithCancel(context.Background())
 	return e
@@ -193,7 +193,7 @@ func (e *Engine) Close() error {
 	e.close.Do(func() {
 		e.end()
 		go func() {
-			e.turn <- struct{}{}
+			e.inUse <- struct{}{}
 			e.model.free()
 		}()
 	})
@@ -237,7 +237,7 @@ func alone[T any](ctx context.Context, e *Engine, f func(context.Context) (T, er
 	defer cancel()
 	defer context.AfterFunc(e.life, cancel)()
 	select {
-	case e.turn <- struct{}{}:
+	case e.inUse <- struct{}{}:
 	case <-both.Done():
 		return none, e.ended(ctx)
 	}
@@ -251,7 +251,7 @@ func alone[T any](ctx context.Context, e *Engine, f func(context.Context) (T, er
 		if a.err == nil {
 			a.value, a.err = f(both)
 		}
-		<-e.turn
+		<-e.inUse
 		done <- a
 	}()
 	select {

@@ -31,8 +31,8 @@ func (t *encdec) free() {
 	llama.Free(t.ctx)
 }
 
-// turn does one turn's work, at most one pass. It reports whether there is more to do.
-func (t *encdec) turn() bool {
+// round does one round of work, at most one pass. It reports whether there is more to do.
+func (t *encdec) round() bool {
 	t.drop()
 	if len(t.waiting) == 0 {
 		return false

@@ -153,8 +153,8 @@ type reader struct {
 	count *counters
 }
 
-// turn reads the next text. It reports whether there are more.
-func (r *reader) turn() bool {
+// round reads the next text. It reports whether there are more.
+func (r *reader) round() bool {
 	if len(r.waiting) == 0 {
 		return false
 	}

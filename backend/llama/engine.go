@@ -91,14 +91,14 @@ func (e *Engine) own() {
 		busy = false
 		if writer != nil {
 			start := time.Now()
-			busy = writer.turn()
+			busy = writer.round()
 			e.model.count.busy.Add(int64(time.Since(start)))
 		}
 		if encdec != nil {
-			busy = encdec.turn()
+			busy = encdec.round()
 		}
 		if reader != nil {
-			busy = reader.turn() || busy
+			busy = reader.round() || busy
 		}
 	}
 	e.users.Lock() // no caller uses the model now, and none will

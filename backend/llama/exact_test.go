@@ -88,8 +88,8 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 
 	drafts := false
 
-	// run starts others, as many turns later the job, and returns the bits of what comes out for it.
-	run := func(turns int, others ...*job) []uint64 {
+	// run starts others, as many rounds later the job, and returns the bits of what comes out for it.
+	run := func(rounds int, others ...*job) []uint64 {
 		t.Helper()
 		j := bitJob(prompt, tiles, replies)
 		if drafts {
@@ -98,11 +98,11 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 		w := &bitWatcher{kv: m.kv, s: m.writer, job: j}
 		m.writer.cache = w
 		m.writer.waiting = append(m.writer.waiting, others...)
-		for range turns {
-			m.writer.turn()
+		for range rounds {
+			m.writer.round()
 		}
 		m.writer.waiting = append(m.writer.waiting, j)
-		for m.writer.turn() {
+		for m.writer.round() {
 		}
 		if o := <-j.task.(*writer).done; o.err != nil {
 			t.Fatal(o.err)
@@ -150,7 +150,7 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 	if n := computed() - before; n != 1 {
 		t.Errorf("of a prompt at hand, %d tokens were computed, want the last one", n)
 	}
-	for m.writer.waiting = like(2); m.writer.turn(); {
+	for m.writer.waiting = like(2); m.writer.round(); {
 	}
 	before = computed()
 	check("with a prefix at hand", run(0))

@@ -11,14 +11,14 @@ import (
 // A job is a request on its way through the engine: tokens to compute, and something that is done with the
 // logits that come out.
 type job struct {
-	ctx    context.Context
-	turn   int           // see [backend.Turn]
-	tokens []llama.Token // a prompt; then what is to be scored, or has been written so far
-	prompt int           // tokens of prompt
-	asked  int           // tokens when it came: the prompt, and what is to be scored
-	tiles  tiling        // of the prompt
-	from   int           // logits are wanted from this token on
-	limit  int           // tokens that there may ever be; 0: no more than there are
+	ctx      context.Context
+	priority int           // see [backend.Priority]
+	tokens   []llama.Token // a prompt; then what is to be scored, or has been written so far
+	prompt   int           // tokens of prompt
+	asked    int           // tokens when it came: the prompt, and what is to be scored
+	tiles    tiling        // of the prompt
+	from     int           // logits are wanted from this token on
+	limit    int           // tokens that there may ever be; 0: no more than there are
 	drafter
 	passed int // jobs that came later and were admitted earlier
 	task
@@ -27,7 +27,7 @@ type job struct {
 // newJob returns a job for tokens of which so many are the prompt, and whose logits are wanted from the
 // last of those on.
 func newJob(ctx context.Context, tokens []llama.Token, prompt int, tiles tiling, t task) *job {
-	return &job{ctx: ctx, turn: backend.Priority(ctx), tokens: tokens, prompt: prompt, tiles: tiles,
+	return &job{ctx: ctx, priority: backend.Priority(ctx), tokens: tokens, prompt: prompt, tiles: tiles,
 		asked: len(tokens), from: prompt - 1, task: t}
 }
 

@@ -34,14 +34,14 @@ type scheduler struct {
 
 	tree    tree
 	waiting []*job // in the order of arrival
-	turns   int
+	rounds  int
 	prompts int // tokens of prefill since the last decode step
 	count   *counters
 }
 
-// turn does one turn's work. It reports whether there may be more to do.
-func (s *scheduler) turn() bool {
-	s.turns++
+// round does one round of work. It reports whether there may be more to do.
+func (s *scheduler) round() bool {
+	s.rounds++
 	s.drop()
 	s.admit()
 	pieces := s.nextPrompts()
@@ -92,7 +92,7 @@ func (s *scheduler) failAll(err error) {
 // release makes a stream idle. The part of it that is a prompt stays, for others to use.
 func (s *scheduler) release(st *stream) {
 	st.job = nil
-	st.used = s.turns
+	st.used = s.rounds
 	n := len(st.prompt)
 	if !s.sharing {
 		n = 0
@@ -131,7 +131,7 @@ func (s *scheduler) admit() {
 		}
 		j := s.waiting[i]
 		for _, earlier := range s.waiting[:i] {
-			if earlier.turn <= j.turn {
+			if earlier.priority <= j.priority {
 				earlier.passed++
 			}
 		}
@@ -150,7 +150,7 @@ func (s *scheduler) running() int {
 	return n
 }
 
-// pick chooses the waiting job to admit next: of the earliest turn, the one with the longest cached prefix,
+// pick chooses the waiting job to admit next: of the smallest priority, the one with the longest cached prefix,
 // before that prefix is evicted; but one that was passed over many times comes first. A job
 // whose prompt will soon be there to copy waits for that. The index is -1 if there is no job to admit.
 func (s *scheduler) pick() (int, match) {
@@ -166,7 +166,7 @@ func (s *scheduler) pick() (int, match) {
 		if j.passed > 4*s.slots {
 			return i, m
 		}
-		if best < 0 || j.turn < s.waiting[best].turn || j.turn == s.waiting[best].turn && m.n > found.n {
+		if best < 0 || j.priority < s.waiting[best].priority || j.priority == s.waiting[best].priority && m.n > found.n {
 			best, found = i, m
 		}
 	}
@@ -179,7 +179,7 @@ func (s *scheduler) start(st *stream, j *job, m match) {
 	s.count.promptTokens.Add(int64(len(j.tokens)))
 	s.count.trie.add(j.tokens)
 	if m.from != nil {
-		m.from.used = s.turns
+		m.from.used = s.rounds
 	}
 	if m.from != nil && m.from != st {
 		s.cache.copy(st.id, m.from.id)
@@ -189,7 +189,7 @@ func (s *scheduler) start(st *stream, j *job, m match) {
 	s.assign(st, j.tokens[:j.prompt])
 	st.tiles = j.tiles
 	st.job = j
-	st.used = s.turns
+	st.used = s.rounds
 }
 
 // compute computes pieces and carries their streams' jobs forward.
@@ -210,7 +210,7 @@ func (s *scheduler) compute(pieces []piece) {
 			continue
 		}
 		if st.job.drafted > 0 {
-			s.prompts = burst // replies without a draft take turns with those
+			s.prompts = burst // replies without a draft alternate with those
 		}
 		if asked := min(n, st.job.asked-p.at); asked > 0 {
 			s.prompts += asked

@@ -223,10 +223,10 @@ func TestSchedulerRandom(t *testing.T) {
 			if len(all) > 0 && rng.IntN(20) == 0 {
 				all[rng.IntN(len(all))].cancel()
 			}
-			if s.turns > 10_000 {
-				t.Fatalf("seed %d: %d jobs are still there after %d turns", seed, s.running()+len(s.waiting), s.turns)
+			if s.rounds > 10_000 {
+				t.Fatalf("seed %d: %d jobs are still there after %d rounds", seed, s.running()+len(s.waiting), s.rounds)
 			}
-			s.turn()
+			s.round()
 		}
 		for i, a := range all {
 			o := <-a.task.(*writer).done
@@ -250,8 +250,8 @@ func TestSchedulerRandom(t *testing.T) {
 func run(t *testing.T, s *scheduler, jobs ...*job) {
 	t.Helper()
 	s.waiting = append(s.waiting, jobs...)
-	for s.turn() {
-		if s.turns > 100_000 {
+	for s.round() {
+		if s.rounds > 100_000 {
 			t.Fatal("the scheduler does not come to an end")
 		}
 	}
@@ -331,8 +331,8 @@ func TestDrafts(t *testing.T) {
 	if stats.Drafted == 0 || stats.Accepted < stats.Drafted*9/10 {
 		t.Errorf("%d of %d drafted tokens were right", stats.Accepted, stats.Drafted)
 	}
-	if s.turns > 30 {
-		t.Errorf("replies of 80 tokens took %d turns", s.turns)
+	if s.rounds > 30 {
+		t.Errorf("replies of 80 tokens took %d rounds", s.rounds)
 	}
 }
 
@@ -378,10 +378,10 @@ func TestNobodyStarves(t *testing.T) {
 	long := newFakeJob(tokens(rng, 100), 200, 0)
 	other := newFakeJob(tokens(rng, 70), 3, 0)
 	s.waiting = append(s.waiting, long)
-	s.turn()
+	s.round()
 	for i := 0; len(long.task.(*writer).done) == 0 || len(other.task.(*writer).done) == 0; i++ {
 		if i > 20_000 {
-			t.Fatalf("after %d turns the long answer has %d tokens, and the other job was passed over %d times",
+			t.Fatalf("after %d rounds the long answer has %d tokens, and the other job was passed over %d times",
 				i, long.task.(*writer).count, other.passed)
 		}
 		if i == 50 {
@@ -390,7 +390,7 @@ func TestNobodyStarves(t *testing.T) {
 		for len(s.waiting) < 6 {
 			s.waiting = append(s.waiting, newFakeJob(slices.Concat(stem, tokens(rng, 500)), 1, 0))
 		}
-		s.turn()
+		s.round()
 	}
 }
 
@@ -401,7 +401,7 @@ func TestComputeFails(t *testing.T) {
 	c.fail = fmt.Errorf("no memory")
 	jobs := []*job{newFakeJob(tokens(rng, 100), 10, 0), newFakeJob(tokens(rng, 90), 10, 0)}
 	s.waiting = append(s.waiting, jobs...)
-	if s.turn() {
+	if s.round() {
 		t.Error("there is work left after all of it failed")
 	}
 	for _, j := range jobs {

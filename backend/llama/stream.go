@@ -9,7 +9,7 @@ type stream struct {
 	prompt []llama.Token // of that job, or of an earlier one as far as the stream holds it; in the tree
 	have   int           // tokens whose keys and values are in the cache: those of prompt, then of a reply
 	tiles  tiling        // of prompt
-	used   int           // the turn in which it was last useful
+	used   int           // the round in which it was last useful
 }
 
 // left is how many tokens the stream's job has that are not computed yet.

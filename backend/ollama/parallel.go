@@ -24,7 +24,7 @@ const (
 // measure finds out how many requests the server works on at the same time, which no part of its API tells.
 //
 // It asks some short questions at once. The server's clock says when each answer was done and how long its
-// computing took, so when it was worked on. Requests that wait for their turn have no such times in common;
+// computing took, so when it was worked on. Requests that wait for a slot have no such times in common;
 // requests that share the model's steps do. The most that overlap at any moment are what the server serves,
 // if not as many as were asked: then more are asked. Requests of other programs meanwhile can make the result
 // too small, never too large.

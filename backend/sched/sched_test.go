@@ -167,16 +167,16 @@ func TestOrderFollowsPrefixes(t *testing.T) {
 	})
 }
 
-// TestOrderFollowsTurns checks that samples are worked on in their order, whatever their prompts share.
-func TestOrderFollowsTurns(t *testing.T) {
+// TestOrderFollowsPriorities checks that samples are worked on in their order, whatever their prompts share.
+func TestOrderFollowsPriorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{pass: make(chan struct{})}
 		s := New(&backendtest.Fake{Before: g.before}, Options{Slots: 1})
 		defer s.Close()
 		var wg sync.WaitGroup
 		for i, text := range []string{"A: one", "A: two", "A: three", "B: one", "B: two", "A: four"} {
-			turn := []int{1, 3, 2, 1, 3, 1}[i]
-			wg.Go(func() { s.Generate(backend.WithPriority(t.Context(), turn), ask(text)) })
+			priority := []int{1, 3, 2, 1, 3, 1}[i]
+			wg.Go(func() { s.Generate(backend.WithPriority(t.Context(), priority), ask(text)) })
 			synctest.Wait()
 		}
 		close(g.pass)

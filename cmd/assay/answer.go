@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
 	"github.com/assay-eval/assay/internal/dataset"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/testset"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/spf13/pflag"
 )
 
@@ -166,7 +167,7 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	case o.top < 1 || o.limit < 0:
 		return usagef("--top and --limit take positive numbers")
 	}
-	prompts, err := ownPrompts(o.prompts)
+	own, err := ownPrompts(o.prompts)
 	if err != nil {
 		return usageError{err}
 	}
@@ -191,7 +192,7 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	config := answerConfig{
 		Command: "answer", Questions: sum.SHA256, Limit: o.limit, Map: o.mapping, Top: o.top, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(method)},
-		Judge:  models.Judge, Embedder: models.Embedder, Prompt: prompts.Versions()["answer"],
+		Judge:  models.Judge, Embedder: models.Embedder, Prompt: testset.Versions(own)["answer"],
 	}
 	j, err := openJournal(s, o.output, config, o.overwrite)
 	if err != nil || j.Done {
@@ -202,7 +203,7 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
-	answerer := &testset.Answerer{Writer: &testset.Writer{Model: st.roles[backend.Judge], Prompts: prompts, Seed: o.seed}, Retriever: retriever, Top: o.top}
+	answerer := &testset.Answerer{Writer: &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed}, Retriever: retriever, Top: o.top}
 	return o.answer(ctx, s, answerer, questions, j, answerReport{Documents: len(docs.Documents), Passages: len(passages)})
 }
 
@@ -228,7 +229,7 @@ func (o *answerOptions) readQuestions(ctx context.Context) ([]*metrics.Sample, d
 }
 
 // answer answers the questions that the journal does not have yet, and writes the file.
-func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer, questions []*metrics.Sample, j *testset.Journal, r answerReport) error {
+func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer, questions []*metrics.Sample, j *runs.Journal, r answerReport) error {
 	var rows []any
 	failed := ""
 	count := func(id, problem string) {
@@ -273,23 +274,22 @@ func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer,
 	return nil
 }
 
-// ownPrompts are the built-in prompts with the user's own in their places.
-func ownPrompts(dir string) (testset.Prompts, error) {
-	var own fs.FS
-	if dir != "" {
-		own = os.DirFS(dir)
+// ownPrompts are the user's prompts of a folder, if one is named.
+func ownPrompts(dir string) (prompts.Set, error) {
+	if dir == "" {
+		return prompts.Set{}, nil
 	}
-	p, err := testset.LoadPrompts(own)
-	if err != nil && dir != "" {
-		err = fmt.Errorf("--prompts %s: %w", dir, err)
+	own, err := prompts.Load(os.DirFS(dir), testset.Prompts())
+	if err != nil {
+		return own, fmt.Errorf("--prompts %s: %w", dir, err)
 	}
-	return p, err
+	return own, nil
 }
 
 // openJournal opens the journal of an output file and says how far an earlier attempt came.
-func openJournal(s *std, output string, config any, overwrite bool) (*testset.Journal, error) {
-	j, err := testset.OpenJournal(output, config, overwrite)
-	if errors.As(err, new(*testset.ExistsError)) {
+func openJournal(s *std, output string, config any, overwrite bool) (*runs.Journal, error) {
+	j, err := runs.OpenJournal(output, config, overwrite)
+	if errors.As(err, new(*runs.ExistsError)) {
 		return nil, usageError{withHint(err, "write to another file, or discard it with --overwrite")}
 	}
 	if err != nil {

@@ -12,14 +12,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/shirou/gopsutil/v4/cpu"
-
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/all"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/shirou/gopsutil/v4/cpu"
 )
 
 const benchHelp = `

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,18 +36,18 @@ func openStore(s *std) (*cache.Store, error) {
 	return cache.Open(filepath.Join(home, "cache", "answers.db"), func(err error) { s.warn("%v", err) })
 }
 
-func cacheCommand(s *std, args []string) error {
+func cacheCommand(ctx context.Context, s *std, args []string) error {
 	verb := "stats"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		verb, args = args[0], args[1:]
 	}
-	run, ok := map[string]func(*std, *pflag.FlagSet, []string) error{
+	run, ok := map[string]func(context.Context, *std, *pflag.FlagSet, []string) error{
 		"stats": cacheStats, "prune": cachePrune, "export": cacheExport, "import": cacheImport,
 	}[verb]
 	if !ok {
 		return usagef("unknown verb %q: stats, prune, export or import", verb)
 	}
-	return run(s, s.flags("cache "+verb, cacheHelp), args)
+	return run(ctx, s, s.flags("cache "+verb, cacheHelp), args)
 }
 
 // withStore runs do on the answer cache.
@@ -58,7 +59,7 @@ func withStore(s *std, do func(*cache.Store) error) error {
 	return errors.Join(do(store), store.Close())
 }
 
-func cacheStats(s *std, f *pflag.FlagSet, args []string) error {
+func cacheStats(ctx context.Context, s *std, f *pflag.FlagSet, args []string) error {
 	format := f.String("format", "table", "table or json")
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
@@ -67,7 +68,7 @@ func cacheStats(s *std, f *pflag.FlagSet, args []string) error {
 		return usagef("unknown format %q: table or json", *format)
 	}
 	return withStore(s, func(store *cache.Store) error {
-		st, err := store.Stats()
+		st, err := store.Stats(ctx)
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,8 @@ func cacheStats(s *std, f *pflag.FlagSet, args []string) error {
 		}
 		fmt.Fprintf(s.out, "%s\n%d answers in %s", st.Path, st.Entries, size(st.Bytes))
 		if asked := st.TotalHits + st.TotalMisses; asked > 0 {
-			fmt.Fprintf(s.out, "; %.1f%% of %d questions were answered from it", 100*float64(st.TotalHits)/float64(asked), asked)
+			fmt.Fprintf(s.out, "; %.1f%% of %d questions were answered from it",
+				100*float64(st.TotalHits)/float64(asked), asked)
 		}
 		fmt.Fprint(s.out, "\n\n")
 		if len(st.Groups) == 0 {
@@ -91,7 +93,7 @@ func cacheStats(s *std, f *pflag.FlagSet, args []string) error {
 	})
 }
 
-func cachePrune(s *std, f *pflag.FlagSet, args []string) error {
+func cachePrune(ctx context.Context, s *std, f *pflag.FlagSet, args []string) error {
 	age := f.String("older-than", "", "remove answers not used for this `AGE`: 30d, 12h")
 	most := f.String("max-size", "", "remove the least recently used until the file has this `SIZE`: 2GB, 500MB")
 	if err := parse(f, args, 0, 0); err != nil {
@@ -109,7 +111,7 @@ func cachePrune(s *std, f *pflag.FlagSet, args []string) error {
 		return usageError{withHint(errors.New("nothing to prune by"), "--older-than 30d, --max-size 2GB, or both")}
 	}
 	return withStore(s, func(store *cache.Store) error {
-		p, err := store.Prune(olderThan, maxBytes)
+		p, err := store.Prune(ctx, olderThan, maxBytes)
 		if err == nil {
 			s.note("removed %d answers, %s", p.Entries, size(p.Bytes))
 		}
@@ -117,13 +119,13 @@ func cachePrune(s *std, f *pflag.FlagSet, args []string) error {
 	})
 }
 
-func cacheExport(s *std, f *pflag.FlagSet, args []string) error {
+func cacheExport(ctx context.Context, s *std, f *pflag.FlagSet, args []string) error {
 	if err := parse(f, args, 1, 1); err != nil {
 		return err
 	}
 	return withStore(s, func(store *cache.Store) error {
 		return s.output(f.Arg(0), func(w io.Writer) error {
-			n, err := store.Export(w)
+			n, err := store.Export(ctx, w)
 			if err == nil {
 				s.note("exported %d answers", n)
 			}
@@ -132,7 +134,7 @@ func cacheExport(s *std, f *pflag.FlagSet, args []string) error {
 	})
 }
 
-func cacheImport(s *std, f *pflag.FlagSet, args []string) error {
+func cacheImport(ctx context.Context, s *std, f *pflag.FlagSet, args []string) error {
 	if err := parse(f, args, 1, 1); err != nil {
 		return err
 	}
@@ -146,7 +148,7 @@ func cacheImport(s *std, f *pflag.FlagSet, args []string) error {
 		in = file
 	}
 	return withStore(s, func(store *cache.Store) error {
-		n, err := store.Import(in)
+		n, err := store.Import(ctx, until(ctx, in))
 		s.note("added %d answers, %d were there already", n.Added, n.Present)
 		return err
 	})
@@ -173,7 +175,8 @@ func parseSize(text string) (int64, error) {
 		return 0, nil
 	}
 	number := strings.TrimRight(strings.ToUpper(text), "KMGTB")
-	units := map[string]float64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+	units := map[string]float64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "K": 1e3, "M": 1e6,
+		"G": 1e9, "T": 1e12}
 	unit, known := units[strings.ToUpper(text)[len(number):]]
 	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || !known || !(n > 0) || n*unit > 1e18 {

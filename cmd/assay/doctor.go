@@ -15,6 +15,7 @@ import (
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/ollama"
+	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 	"github.com/shirou/gopsutil/v4/cpu"
@@ -77,7 +78,7 @@ func doctorCommand(ctx context.Context, s *std, args []string) error {
 	d.folder()
 	library := d.library()
 	judges := d.models()
-	d.cache(s)
+	d.cache(ctx, s)
 	servers := d.ollama(ctx, *address)
 	d.ready = library && judges || servers
 	if *format == "json" {
@@ -96,9 +97,9 @@ func doctorCommand(ctx context.Context, s *std, args []string) error {
 func (d *doctor) print(s *std) {
 	sign := map[status]string{good: "ok  ", fair: "note", bad: "BAD "}
 	for _, c := range d.checks {
-		fmt.Fprintf(s.out, "%s  %-14s %s\n", sign[c.Status], c.Thing, printable(c.Is))
+		fmt.Fprintf(s.out, "%s  %-14s %s\n", sign[c.Status], c.Thing, report.Printable(c.Is))
 		if c.Mend != "" {
-			fmt.Fprintf(s.out, "                      > %s\n", printable(c.Mend))
+			fmt.Fprintf(s.out, "                      > %s\n", report.Printable(c.Mend))
 		}
 	}
 }
@@ -270,7 +271,7 @@ func slow(quantisation string) bool {
 }
 
 // cache checks the answer cache.
-func (d *doctor) cache(s *std) {
+func (d *doctor) cache(ctx context.Context, s *std) {
 	path := filepath.Join(d.home, "cache", "answers.db")
 	if _, err := os.Stat(path); err != nil {
 		d.say("cache", good, "", "none yet")
@@ -280,7 +281,7 @@ func (d *doctor) cache(s *std) {
 		if err := store.Check(); err != nil {
 			return err
 		}
-		st, err := store.Stats()
+		st, err := store.Stats(ctx)
 		if err == nil {
 			d.say("cache", good, "", "%d answers, %s, %s", st.Entries, size(st.Bytes), path)
 		}

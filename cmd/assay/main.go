@@ -11,12 +11,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 )
-
-// version is set by the build: -ldflags "-X main.version=v0.1.0".
-var version = "devel"
 
 const usage = `Assay scores RAG and LLM outputs with models that run on this machine.
 
@@ -79,11 +75,11 @@ func command(ctx context.Context, std *std, args []string) error {
 	case "testset":
 		return testsetCommand(ctx, std, args)
 	case "report":
-		return reportCommand(std, args)
+		return reportCommand(ctx, std, args)
 	case "show":
-		return showCommand(std, args)
+		return showCommand(ctx, std, args)
 	case "compare":
-		return compareCommand(std, args)
+		return compareCommand(ctx, std, args)
 	case "agree":
 		return agreeCommand(ctx, std, args)
 	case "ppi":
@@ -95,11 +91,11 @@ func command(ctx context.Context, std *std, args []string) error {
 	case "label":
 		return labelCommand(ctx, std, args)
 	case "metrics":
-		return metricsCommand(std, args)
+		return metricsCommand(ctx, std, args)
 	case "models":
 		return modelsCommand(ctx, std, args)
 	case "cache":
-		return cacheCommand(std, args)
+		return cacheCommand(ctx, std, args)
 	case "bench":
 		return benchCommand(ctx, std, args)
 	case "doctor":
@@ -118,19 +114,4 @@ func command(ctx context.Context, std *std, args []string) error {
 		return usageError{errors.New("which command?")}
 	}
 	return usagef("unknown command %q: assay --help lists them", name)
-}
-
-// buildVersion is the version that the build was given, or the commit it was built from.
-func buildVersion() string {
-	if version != "devel" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				return version + " " + s.Value[:12]
-			}
-		}
-	}
-	return version
 }

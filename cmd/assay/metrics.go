@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -28,25 +29,23 @@ With --criteria or --criterion, it is about those that they describe.
 
 // A metricRow is a metric as --format json prints it.
 type metricRow struct {
-	Name          string   `json:"name"`
-	Doc           string   `json:"doc"`
-	Formula       string   `json:"formula"`
-	Source        string   `json:"source"`
-	Min           float64  `json:"min"`
-	Max           float64  `json:"max"`
-	LowerIsBetter bool     `json:"lower_is_better"`
-	Default       bool     `json:"default"` // of its dimension
-	Needs         []string `json:"needs"`
-	Judge         string   `json:"judge,omitempty"` // the abilities it asks of the judge
-	Embedder      string   `json:"embedder,omitempty"`
-	Encoder       string   `json:"encoder,omitempty"`
-	Calls         string   `json:"calls"`
-	Prompts       []string `json:"prompts,omitempty"`
-	Aliases       []string `json:"aliases,omitempty"`  // further names of the same method
-	Settings      []string `json:"settings,omitempty"` // what may stand after an @ in its name
+	Name              string   `json:"name"`
+	Doc               string   `json:"doc"`
+	Formula           string   `json:"formula"`
+	Source            string   `json:"source"`
+	Min               float64  `json:"min"`
+	Max               float64  `json:"max"`
+	LowerIsBetter     bool     `json:"lower_is_better"`
+	Default           bool     `json:"default"` // of its dimension
+	Needs             []string `json:"needs"`
+	backend.AskFields          // the abilities that it asks of each model
+	Calls             string   `json:"calls"`
+	Prompts           []string `json:"prompts,omitempty"`
+	Aliases           []string `json:"aliases,omitempty"`  // further names of the same method
+	Settings          []string `json:"settings,omitempty"` // what may stand after an @ in its name
 }
 
-func metricsCommand(s *std, args []string) error {
+func metricsCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("metrics", metricsHelp)
 	format := f.String("format", "table", "table, json or md")
 	folder := f.String("prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
@@ -87,16 +86,22 @@ func metricsCommand(s *std, args []string) error {
 		for _, m := range list {
 			rows = append(rows, row(m))
 		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		return s.json(map[string]any{"metrics": rows})
 	case *format == "md":
-		return writeMetricsPage(s.out, list, *costs)
+		return writeMetricsPage(ctx, s.out, list, *costs)
 	case single:
-		return s.explain(list[0], texts)
+		return s.explain(ctx, list[0], texts)
 	case f.NArg() == 0 && own == nil:
 		s.overview(list)
-		return nil
+		return ctx.Err()
 	}
 	for i, m := range list {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if i > 0 {
 			fmt.Fprintln(s.out)
 		}
@@ -168,13 +173,8 @@ func (s *std) describe(m metrics.Metric) {
 
 func row(m metrics.Metric) metricRow {
 	r := metricRow{Name: m.Name, Doc: m.Doc, Formula: m.Formula, Source: m.Source, Min: m.Min, Max: m.Max,
-		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: prompts.Names(m.Prompts),
+		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: prompts.Names(m.Prompts), AskFields: backend.Fields(m.Asks),
 		Aliases: m.Aliases, Settings: m.Settings}
-	for role, into := range map[backend.Role]*string{backend.Judge: &r.Judge, backend.Embedder: &r.Embedder, backend.Encoder: &r.Encoder} {
-		if ops := m.Asks[role]; ops != 0 {
-			*into = ops.String()
-		}
-	}
 	return r
 }
 
@@ -208,7 +208,7 @@ func abilities(m metrics.Metric) string {
 	return cmp.Or(strings.Join(list, ", "), "none")
 }
 
-func (s *std) explain(m metrics.Metric, texts prompts.Set) error {
+func (s *std) explain(ctx context.Context, m metrics.Metric, texts prompts.Set) error {
 	s.describe(m)
 	for _, p := range m.Prompts {
 		p = texts.For(p)
@@ -217,12 +217,12 @@ func (s *std) explain(m metrics.Metric, texts prompts.Set) error {
 			fmt.Fprint(s.out, strings.TrimRight("  "+line, " "))
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // writeMetricsPage writes docs/metrics.md. costs names a JSON report with what a run of the metrics cost, ""
 // for none.
-func writeMetricsPage(w io.Writer, list []metrics.Metric, costs string) error {
+func writeMetricsPage(ctx context.Context, w io.Writer, list []metrics.Metric, costs string) error {
 	p := &page{w: w}
 	p.print("# Metrics\n\n" +
 		"Made by `assay metrics --format md`. A metric's name is `dimension/method`; the dimension by itself means the method with a\n" +
@@ -234,6 +234,9 @@ func writeMetricsPage(w io.Writer, list []metrics.Metric, costs string) error {
 		p.print("| `%s` | %s: `%s` |\n", preset.Name, preset.Doc, strings.Join(preset.Metrics, "` `"))
 	}
 	for i, m := range list {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if d := dimensionOf(m); i == 0 || d != dimensionOf(list[i-1]) {
 			p.print("\n## %s\n\n| method | measures | value | range | needs | calls | source |\n| --- | --- | --- | --- | --- | --- | --- |\n", d)
 		}

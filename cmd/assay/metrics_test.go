@@ -12,7 +12,7 @@ import (
 func TestMetricsPage(t *testing.T) {
 	const path = "../../docs/metrics.md"
 	var page bytes.Buffer
-	if err := writeMetricsPage(&page, all.All(), "../../docs/costs.json"); err != nil {
+	if err := writeMetricsPage(t.Context(), &page, all.All(), "../../docs/costs.json"); err != nil {
 		t.Fatal(err)
 	}
 	if *update {

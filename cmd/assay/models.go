@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/backend/ollama"
+	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/metrics/all"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 const modelsHelp = `
@@ -198,7 +197,7 @@ func inspectModel(s *std, home string, args []string) error {
 func printModel(s *std, m *models.Model, info *gguf.Info, digest string) {
 	line := func(name, format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); text != "" && text != "0" {
-			fmt.Fprintf(s.out, "%-12s  %s\n", name, printable(text))
+			fmt.Fprintf(s.out, "%-12s  %s\n", name, report.Printable(text))
 		}
 	}
 	line("file", "%s, %s", info.Path, size(info.Size))
@@ -383,25 +382,4 @@ func showEngine(s *std, home, format string) error {
 		}
 	}
 	return nil
-}
-
-// json prints v, indented, on standard output.
-func (s *std) json(v any) error {
-	enc := json.NewEncoder(s.out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
-// table starts a table on standard output.
-func (s *std) table(header ...any) table.Writer {
-	t := table.NewWriter()
-	t.SetOutputMirror(s.out)
-	t.SetStyle(table.StyleLight)
-	t.Style().Options = table.Options{SeparateColumns: true}
-	t.Style().Format.Header = text.FormatDefault
-	t.Style().Box.MiddleVertical = "  "
-	t.Style().Box.PaddingLeft, t.Style().Box.PaddingRight = "", ""
-	t.AppendHeader(header)
-	return t
 }

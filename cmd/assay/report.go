@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 )
 
 const reportHelp = `
@@ -24,7 +26,7 @@ scored, failed and were not applicable, and what a reader should know.
 A run that was itself given a map (assay run --calibration) shows the calibrated mean beside that of the scores.
 `
 
-func reportCommand(s *std, args []string) error {
+func reportCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("report", reportHelp)
 	format := f.String("format", "table", strings.Join(report.Formats(), ", ")+", parquet")
 	output := f.StringP("output", "o", "", "write to `FILE` instead of standard output")
@@ -41,7 +43,7 @@ func reportCommand(s *std, args []string) error {
 		case len(*under)+len(maps.files) > 0:
 			return usagef("--format parquet writes the scores as they are: --fail-under and --calibration belong to a summary")
 		}
-		return writeScores(s, *output, f.Args())
+		return writeScores(ctx, s, *output, f.Args())
 	}
 	if err := report.CheckFormat(*format); err != nil {
 		return usageError{err}
@@ -58,14 +60,14 @@ func reportCommand(s *std, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	var calibrations []*report.Calibration
+	var calibrations []*runs.Calibration
 	for i := range given {
 		calibrations = append(calibrations, &given[i].Calibration)
 	}
 	var reports []*report.Report
 	var verdicts []report.Verdict
 	for _, dir := range f.Args() {
-		r, err := report.Load(dir, calibrations...)
+		r, err := report.Load(ctx, dir, calibrations...)
 		if err != nil {
 			return err
 		}
@@ -87,9 +89,9 @@ func reportCommand(s *std, args []string) error {
 }
 
 // writeScores writes every score of the runs to a Parquet file.
-func writeScores(s *std, output string, dirs []string) error {
+func writeScores(ctx context.Context, s *std, output string, dirs []string) error {
 	return s.output(output, func(w io.Writer) error {
-		n, err := report.WriteScores(w, dirs...)
+		n, err := report.WriteScores(ctx, w, dirs...)
 		if err == nil {
 			s.note("%d scores and errors in %s", n, output)
 		}

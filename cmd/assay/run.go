@@ -14,6 +14,8 @@ import (
 
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/study"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/all"
 	"github.com/assay-eval/assay/metrics/prompts"
@@ -120,7 +122,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	}
 	m := o.manifest(plan, models)
 	for _, c := range plan.maps {
-		if err := c.CheckOrigin(&m.Config); err != nil {
+		if err := study.CheckOrigin(&c.Calibration, &m.Config); err != nil {
 			return usageError{withHint(fmt.Errorf("--calibration %s: %w", c.Path, err), "make another map, from labelled rows that were scored as these will be: assay calibrate")}
 		}
 	}
@@ -128,7 +130,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	if dir == "" {
 		dir = defaultDir(o.data, m.Config)
 	}
-	w, err := report.Create(dir, m, o.overwrite)
+	w, err := runs.Create(dir, m, o.overwrite)
 	if err != nil {
 		return err
 	}
@@ -139,7 +141,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	s.tally(st)
-	return o.conclude(s, plan, dir)
+	return o.conclude(ctx, s, plan, dir)
 }
 
 // A plan is a run whose input was checked.
@@ -149,7 +151,7 @@ type plan struct {
 	judges   []*all.TrainedJudge
 	judged   string // the digests of those judges' files
 	prompts  prompts.Set
-	maps     []report.GivenCalibration
+	maps     []runs.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
 	left     []metrics.Metric // of the preset, because the dataset lacks a column
@@ -298,11 +300,11 @@ func (p *plan) fields() metrics.Field {
 	return f
 }
 
-func (o *runOptions) manifest(p *plan, models metrics.Models) report.Manifest {
+func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 	sum := p.data.Summary()
-	m := report.Manifest{Tool: "assay " + buildVersion(), Started: report.Now(), Notes: sum.Notes, Calibrations: p.maps}
-	m.Config = report.Config{
-		Dataset: report.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping,
+	m := runs.Manifest{Tool: "assay " + buildVersion(), Started: runs.Now(), Notes: sum.Notes, Calibrations: p.maps}
+	m.Config = runs.Config{
+		Dataset: runs.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping,
 			Qrels: sum.Qrels, Complete: o.complete},
 		IdentityFields: models.Identities().Fields(),
 
@@ -319,7 +321,7 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) report.Manifest {
 	m.Config.Frequencies = strings.Join(learned, ",")
 	seen := map[string]bool{}
 	for _, metric := range p.metrics {
-		m.Config.Metrics = append(m.Config.Metrics, report.Metric{
+		m.Config.Metrics = append(m.Config.Metrics, runs.Metric{
 			Name: metric.Name, Doc: metric.Doc, Source: metric.Source,
 			Min: metric.Min, Max: metric.Max, LowerIsBetter: metric.LowerIsBetter,
 		})
@@ -343,7 +345,7 @@ func (o *runOptions) prepare(ctx context.Context, s *std, p *plan, models metric
 }
 
 // defaultDir is the run folder when none is named: the same for the same run.
-func defaultDir(data string, c report.Config) string {
+func defaultDir(data string, c runs.Config) string {
 	name := filepath.Base(data)
 	if i := strings.IndexByte(name, '.'); i > 0 {
 		name = name[:i]
@@ -382,7 +384,7 @@ func (s *std) tally(st *stack) {
 	if w.PromptTokens == 0 {
 		return
 	}
-	s.note("the judge read %d tokens of prompt, of which %.0f%% were shared, and wrote %d, %.1f replies at a time",
+	s.note("the judge: %d prompt tokens (%.0f%% prefix-cached), %d completion tokens, %.1f sequences decoded at a time",
 		w.PromptTokens, 100*(1-float64(w.PromptComputed)/float64(w.PromptTokens)),
 		w.OutputTokens, float64(w.StepSequences)/float64(max(1, w.Steps)))
 }
@@ -391,7 +393,9 @@ func (s *std) tally(st *stack) {
 const grace = 5 * time.Second
 
 // score scores the samples that w does not have yet, and closes w.
-func (o *runOptions) score(ctx context.Context, s *std, p *plan, models metrics.Models, w *report.Writer, calls func() report.Calls) (err error) {
+func (o *runOptions) score(
+	ctx context.Context, s *std, p *plan, models metrics.Models, w *runs.Writer, calls func() runs.Calls,
+) (err error) {
 	meter := newMeter(s, p.data.Summary().Rows*len(p.metrics), w.Kept()*len(p.metrics))
 	defer func() {
 		meter.stop()
@@ -425,8 +429,8 @@ func (o *runOptions) samples(ctx context.Context, p *plan, skip int) iter.Seq2[*
 }
 
 // conclude prints the summary and says whether the run was good enough.
-func (o *runOptions) conclude(s *std, p *plan, dir string) error {
-	r, err := report.Load(dir)
+func (o *runOptions) conclude(ctx context.Context, s *std, p *plan, dir string) error {
+	r, err := report.Load(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
-	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -22,7 +22,7 @@ func TestCountTokens(t *testing.T) {
 {"id": "c", "answer": "A ferry.", "references": ["A ferry is green.", "It is a ferry."]}
 `
 	dir := t.TempDir()
-	prepare := func(rows, metric string, limit int) (*runOptions, *plan, metrics.Models, report.Manifest) {
+	prepare := func(rows, metric string, limit int) (*runOptions, *plan, metrics.Models, runs.Manifest) {
 		t.Helper()
 		o := &runOptions{data: filepath.Join(dir, "qa.jsonl"), metrics: []string{metric}, format: "table", limit: limit}
 		if err := os.WriteFile(o.data, []byte(rows), 0o666); err != nil {
@@ -42,11 +42,11 @@ func TestCountTokens(t *testing.T) {
 	score := func(folder string) []byte {
 		t.Helper()
 		o, p, models, m := prepare(rows, idf, 0)
-		w, err := report.Create(filepath.Join(dir, folder), m, false)
+		w, err := runs.Create(filepath.Join(dir, folder), m, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.score(t.Context(), &std{err: new(bytes.Buffer)}, p, models, w, func() report.Calls { return report.Calls{} }); err != nil {
+		if err := o.score(t.Context(), &std{err: new(bytes.Buffer)}, p, models, w, func() runs.Calls { return runs.Calls{} }); err != nil {
 			t.Fatal(err)
 		}
 		results, err := os.ReadFile(filepath.Join(dir, folder, "results.jsonl"))
@@ -63,11 +63,11 @@ func TestCountTokens(t *testing.T) {
 
 	// Interrupted after the first row.
 	_, _, _, m := prepare(rows, idf, 0)
-	w, err := report.Create(filepath.Join(dir, "cut"), m, false)
+	w, err := runs.Create(filepath.Join(dir, "cut"), m, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(report.Calls{}, false); err != nil {
+	if err := w.Close(runs.Calls{}, false); err != nil {
 		t.Fatal(err)
 	}
 	first, _, _ := bytes.Cut(want, []byte("\n"))

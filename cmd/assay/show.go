@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -20,25 +22,25 @@ Usage: assay show DIR SAMPLE [METRIC]   what lies behind the scores of one sampl
 A KEY is one of those that the first form, or a results file, lists; its first digits will do.
 `
 
-func showCommand(s *std, args []string) error {
+func showCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("show", showHelp)
 	if err := parse(f, args, 1, 3); err != nil {
 		return err
 	}
 	if f.NArg() == 1 {
-		return s.showAnswer(f.Arg(0))
+		return s.showAnswer(ctx, f.Arg(0))
 	}
-	run, err := report.Open(f.Arg(0))
+	run, err := runs.Open(f.Arg(0))
 	if err != nil {
 		return err
 	}
-	return s.showSample(run, f.Arg(1), f.Arg(2))
+	return s.showSample(ctx, run, f.Arg(1), f.Arg(2))
 }
 
 // showSample prints the results of one sample with their findings.
-func (s *std) showSample(run *report.Run, id, metric string) error {
+func (s *std) showSample(ctx context.Context, run *runs.Run, id, metric string) error {
 	found := false
-	for r, err := range run.Results() {
+	for r, err := range run.Results(ctx) {
 		if err != nil {
 			return err
 		}
@@ -59,19 +61,24 @@ func (s *std) showSample(run *report.Run, id, metric string) error {
 	return nil
 }
 
+// say prints what datasets and models say, none of which is trusted with the terminal.
+func (s *std) say(format string, args ...any) {
+	fmt.Fprint(s.out, report.Printable(fmt.Sprintf(format, args...)))
+}
+
 func (s *std) showResult(r metrics.Result) {
 	if r.Score == nil {
-		fmt.Fprintf(s.out, "%s  no score, %s\n  %s\n", r.Metric, r.Kind, printable(r.Error))
+		s.say("%s  no score, %s\n  %s\n", r.Metric, r.Kind, r.Error)
 	} else {
-		fmt.Fprintf(s.out, "%s  %.3f\n", r.Metric, r.Score.Value)
+		s.say("%s  %.3f\n", r.Metric, r.Score.Value)
 		for _, f := range r.Score.Because {
-			fmt.Fprintf(s.out, "  %s\n", finding(f))
+			s.say("  %s\n", finding(f))
 		}
 	}
 	for _, key := range r.Calls {
-		fmt.Fprintf(s.out, "  asked: assay show %.16s\n", key)
+		s.say("  asked: assay show %.16s\n", key)
 	}
-	fmt.Fprintln(s.out)
+	s.say("\n")
 }
 
 // finding puts a finding into a line: "claim, yes: The ferry runs daily. (context 1) The text says so."
@@ -84,23 +91,23 @@ func finding(f metrics.Finding) string {
 	if f.Value != nil {
 		fmt.Fprintf(&b, ", %.3f", *f.Value)
 	}
-	fmt.Fprintf(&b, ": %s", printable(f.Text))
+	fmt.Fprintf(&b, ": %s", f.Text)
 	if f.Where != "" {
 		fmt.Fprintf(&b, " (%s)", f.Where)
 	}
 	if f.Reason != "" {
-		fmt.Fprintf(&b, "\n      %s", printable(f.Reason))
+		fmt.Fprintf(&b, "\n      %s", f.Reason)
 	}
 	return b.String()
 }
 
 // showAnswer prints an answer from the cache with its question.
-func (s *std) showAnswer(key string) error {
+func (s *std) showAnswer(ctx context.Context, key string) error {
 	if _, err := os.Stat(key); err == nil {
 		return usageError{withHint(errors.New("which sample?"), "assay show %s SAMPLE", key)}
 	}
 	return withStore(s, func(store *cache.Store) error {
-		e, err := store.Entry(key)
+		e, err := store.Entry(ctx, key)
 		if err != nil {
 			return err
 		}
@@ -109,12 +116,12 @@ func (s *std) showAnswer(key string) error {
 }
 
 func (s *std) showEntry(e *cache.Entry) error {
-	fmt.Fprintf(s.out, "key      %s\nmodel    %s on %s\nweights  %s\nwritten  %s, %s\n",
+	s.say("key      %s\nmodel    %s on %s\nweights  %s\nwritten  %s, %s\n",
 		e.Key, e.Model, e.Engine, e.Digest, e.Created.Local().Format("2006-01-02 15:04:05"), size(e.Size))
 	if e.Op == "generate" {
 		return s.showGeneration(e)
 	}
-	fmt.Fprintf(s.out, "\n--- %s\n%s\n\n--- answer\n%s\n", e.Op, printable(string(e.Request)), bounded(string(e.Answer)))
+	s.say("\n--- %s\n%s\n\n--- answer\n%s\n", e.Op, string(e.Request), bounded(string(e.Answer)))
 	return nil
 }
 
@@ -124,34 +131,21 @@ func (s *std) showGeneration(e *cache.Entry) error {
 	if err := errors.Join(json.Unmarshal(e.Request, &req), json.Unmarshal(e.Answer, &g)); err != nil {
 		return fmt.Errorf("the entry cannot be read: %v", err)
 	}
-	fmt.Fprintf(s.out, "asked    temperature %v, at most %d tokens, seed %d, draw %d\n",
+	s.say("asked    temperature %v, at most %d tokens, seed %d, draw %d\n",
 		req.Sampling.Temperature, req.MaxTokens, req.Sampling.Seed, req.Draw)
-	fmt.Fprintf(s.out, "tokens   %d of prompt, %d of reply, stopped by %s\n", g.PromptTokens, g.OutputTokens, g.Stop)
+	s.say("tokens   %d of prompt, %d of reply, stopped by %s\n", g.PromptTokens, g.OutputTokens, g.Stop)
 	for _, m := range req.Messages {
-		fmt.Fprintf(s.out, "\n--- %s\n%s\n", m.Role, printable(m.Text))
+		s.say("\n--- %s\n%s\n", m.Role, m.Text)
 	}
-	fmt.Fprintf(s.out, "\n--- reply\n%s\n", printable(g.Text))
+	s.say("\n--- reply\n%s\n", g.Text)
 	return nil
-}
-
-// printable replaces what could drive a terminal: text from datasets and models is not trusted.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }
 
 // bounded cuts text to what a screen can show.
 func bounded(text string) string {
 	const most = 2000
 	if len(text) <= most {
-		return printable(text)
+		return text
 	}
-	return fmt.Sprintf("%s ... (%s)", printable(strings.ToValidUTF8(text[:most], "")), size(int64(len(text))))
+	return fmt.Sprintf("%s ... (%s)", strings.ToValidUTF8(text[:most], ""), size(int64(len(text))))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/assay-eval/assay/backend/linger"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/sched"
-	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/spf13/pflag"
 )
@@ -154,8 +154,8 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 }
 
 // calls counts the answers so far.
-func (st *stack) calls() report.Calls {
-	var n report.Calls
+func (st *stack) calls() runs.Calls {
+	var n runs.Calls
 	for _, b := range st.models {
 		cached, computed := b.Calls()
 		n.Cached += cached

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/testset"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -96,7 +97,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	case o.n < 1 || o.n > 1_000_000:
 		return usagef("-n is %d: it takes a number of questions from 1 to 1000000", o.n)
 	}
-	prompts, err := ownPrompts(o.prompts)
+	own, err := ownPrompts(o.prompts)
 	if err != nil {
 		return usageError{err}
 	}
@@ -113,7 +114,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	config := testsetConfig{
 		Command: "testset", N: o.n, Recipe: recipe, Types: types, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},
-		Judge:  models.Judge, Embedder: models.Embedder, Prompts: prompts.Versions(),
+		Judge:  models.Judge, Embedder: models.Embedder, Prompts: testset.Versions(own),
 	}
 	j, err := openJournal(s, o.output, config, o.overwrite)
 	if err != nil || j.Done {
@@ -124,12 +125,12 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
-	writer := &testset.Writer{Model: st.roles[backend.Judge], Prompts: prompts, Seed: o.seed}
+	writer := &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed}
 	return o.make(ctx, s, testset.NewMaker(writer, retriever, recipe, types, o.n), j)
 }
 
 // make writes the questions that the journal does not have yet, and the file.
-func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *testset.Journal) error {
+func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *runs.Journal) error {
 	var drafts []testset.Draft
 	kept := 0
 	for _, piece := range j.Kept {

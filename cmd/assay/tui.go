@@ -6,14 +6,21 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
+	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
@@ -49,7 +56,7 @@ func standard() *std {
 
 // note tells the user something that is no error.
 func (s *std) note(format string, args ...any) {
-	text := "assay: " + fmt.Sprintf(format, args...)
+	text := "assay: " + report.Printable(fmt.Sprintf(format, args...))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.line != nil {
@@ -74,7 +81,7 @@ func (s *std) about(what string) func(format string, args ...any) {
 // warn tells the user something that may be wrong.
 func (s *std) warn(format string, args ...any) { s.note("warning: "+format, args...) }
 
-// A usageError is the user's to mend: wrong flags, wrong input. It exits with 2.
+// A usageError is the user's to mend: wrong flags, wrong input. It exits with 2, and so does a runs.InputError.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -99,6 +106,7 @@ func withHint(err error, format string, args ...any) error {
 // exit prints err, if there is one to print, and returns the exit status that it stands for.
 func (s *std) exit(ctx context.Context, err error) int {
 	var hint hintError
+	var input *runs.InputError
 	switch {
 	case err == nil:
 		return exitOK
@@ -109,11 +117,15 @@ func (s *std) exit(ctx context.Context, err error) int {
 		return exitInterrupted
 	}
 	s.note("%v", err)
-	if errors.As(err, &hint) {
+	wrong := errors.As(err, &input)
+	switch {
+	case errors.As(err, &hint):
 		s.note("hint: %s", hint.hint)
+	case wrong && input.Hint != "":
+		s.note("hint: %s", input.Hint)
 	}
 	switch {
-	case errors.As(err, new(usageError)):
+	case wrong, errors.As(err, new(usageError)):
 		return exitUsage
 	case errors.As(err, new(thresholdError)):
 		return exitThreshold
@@ -147,7 +159,8 @@ func parse(f *pflag.FlagSet, args []string, min, max int) error {
 	case f.NArg() < min:
 		return usageError{withHint(errors.New("something is missing"), "assay %s --help says what it takes", f.Name())}
 	case max >= 0 && f.NArg() > max:
-		return usageError{withHint(fmt.Errorf("unexpected %q", f.Arg(max)), "assay %s --help says what it takes", f.Name())}
+		return usageError{withHint(fmt.Errorf("unexpected %q", f.Arg(max)), "assay %s --help says what it takes",
+			f.Name())}
 	}
 	return nil
 }
@@ -162,19 +175,25 @@ func duration(d time.Duration) string {
 }
 
 // size prints a number of bytes for people: 637 MB.
-func size(n int64) string {
-	const unit = 1000
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
+func size(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
+
+// json prints v, indented, on standard output.
+func (s *std) json(v any) error {
+	enc := json.NewEncoder(s.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// table starts a table on standard output.
+func (s *std) table(header ...any) table.Writer { return report.NewTable(s.out, header...) }
+
+// checkFormat refuses a format that is none of the list.
+func checkFormat(format string, list ...string) error {
+	if slices.Contains(list, format) {
+		return nil
 	}
-	v, i := float64(n), -1
-	for ; v >= unit && i < 4; i++ {
-		v /= unit
-	}
-	if v < 10 {
-		return fmt.Sprintf("%.1f %cB", v, "kMGTP"[i])
-	}
-	return fmt.Sprintf("%.0f %cB", v, "kMGTP"[i])
+	return usagef("unknown format %q: %s", format, strings.Join(list, ", "))
 }
 
 // output runs write on standard output, or on the file at path if there is one. The file takes its name
@@ -193,4 +212,15 @@ func (s *std) output(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return os.Rename(part, path)
+}
+
+// until reads from r until ctx ends, also where nothing comes: standard input may be a terminal.
+func until(ctx context.Context, r io.Reader) io.Reader {
+	in, out := io.Pipe()
+	go func() {
+		_, err := io.Copy(out, r)
+		out.CloseWithError(err) // nil is the end
+	}()
+	context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })
+	return in
 }

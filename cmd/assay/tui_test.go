@@ -91,10 +91,3 @@ func TestUnits(t *testing.T) {
 		}
 	}
 }
-
-// TestPrintable keeps text from datasets and models from driving the terminal.
-func TestPrintable(t *testing.T) {
-	if got := printable("a\x1b[2Jb\nc\u202ed\u0085"); strings.ContainsAny(got, "\x1b\u202e\u0085") || !strings.Contains(got, "b\nc") {
-		t.Errorf("printable left %q", got)
-	}
-}

@@ -8,20 +8,20 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// The usual parameters of BM25: how soon repetitions of a word stop to count, and how much long texts pay.
+// The usual parameters of BM25: term-frequency saturation (k1) and length normalisation (b).
 const (
 	bm25K1 = 1.2
 	bm25B  = 0.75
 )
 
-// A BM25 ranks texts by the words that they share with a query (Robertson and Zaragoza 2009):
+// A BM25 is an inverted index that ranks texts by the words that they share with a query (Robertson and Zaragoza 2009):
 //
 //	score(q, d) = sum over the words w of q, each as often as it stands there:
 //	              idf(w) * f * (k1 + 1) / (f + k1 * (1 - b + b * |d| / avg))
 //	idf(w)      = ln(1 + (N - n + 0.5) / (n + 0.5))
 //
-// with f how often w stands in d, |d| the words of d and avg their mean over all texts, N the number of texts
-// and n that of those with w. This idf is Lucene's, which is never negative. Words are those of
+// with f the term frequency of w in d, |d| the words of d and avg their mean over all texts, N the number of texts
+// and n the document frequency of w. This idf is Lucene's, which is never negative. Words are those of
 // [tokenize.Words]: case-folded, not stemmed, none left out.
 type BM25 struct {
 	postings map[string][]posting
@@ -29,7 +29,7 @@ type BM25 struct {
 	mean     float64
 }
 
-// A posting is a text and how often it has the word.
+// A posting is a text with the word's term frequency in it.
 type posting struct{ text, count int }
 
 // NewBM25 indexes texts.
@@ -84,7 +84,7 @@ func best(hits []Hit, k int) []Hit {
 // fuseK is the constant of reciprocal-rank fusion, as its authors chose it.
 const fuseK = 60
 
-// Fuse joins rankings by reciprocal rank (Cormack et al. 2009): a passage scores the sum of 1 / (60 + rank)
+// Fuse joins rankings by reciprocal rank fusion (Cormack et al. 2009): a passage scores the sum of 1 / (60 + rank)
 // over the rankings that have it, ranks counted from 1. It returns the best k.
 func Fuse(k int, rankings ...[]Hit) []Hit {
 	scores := map[int]float64{}

@@ -1,8 +1,8 @@
-// Package corpus reads documents, cuts them into passages and finds the passages for a question.
+// Package corpus reads documents, chunks them into passages and retrieves the passages for a question.
 //
-// [Read] takes a folder of text, Markdown and HTML, or a file of rows, JSON Lines or Parquet; [Cut] makes passages
-// of whole sentences; [NewBM25] and [Embed] index them, and [Fuse] joins what the two find. A [Retriever] is all of
-// it together. Nothing is skipped without a word: what Read passes over, it says.
+// [Read] takes a folder of text, Markdown and HTML, or a file of rows, JSON Lines or Parquet; [Cut] makes passages of
+// whole sentences; [NewBM25] (lexical) and [Embed] (dense) index them, and [Fuse] joins the two rankings. A
+// [Retriever] is all of it together. Nothing is skipped without a word: what Read passes over, it says.
 package corpus
 
 import (
@@ -46,21 +46,21 @@ func (c *Corpus) Digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// A Hit is a passage that was found, by its index, and how well it suits. Higher is better; what the number
-// means depends on who found it.
+// A Hit is a passage that was retrieved, by its index, and its score. Higher is better; what the number means
+// depends on the method.
 type Hit struct {
 	Index int
 	Score float64
 }
 
-// A Method says how passages are found.
+// A Method says how passages are retrieved.
 type Method string
 
 // The methods of a [Retriever].
 const (
-	ByEmbedding Method = "embed" // cosine of the vectors
-	ByWords     Method = "bm25"  // BM25
-	ByBoth      Method = "both"  // reciprocal-rank fusion of the two
+	ByEmbedding Method = "embed" // dense: cosine similarity of the embeddings
+	ByWords     Method = "bm25"  // lexical: BM25
+	ByBoth      Method = "both"  // hybrid: reciprocal rank fusion of the two
 )
 
 // ParseMethod returns the method of a name.
@@ -72,7 +72,7 @@ func ParseMethod(name string) (Method, error) {
 	return "", fmt.Errorf("unknown way to retrieve %q: embed, bm25 or both", name)
 }
 
-// A Retriever finds passages for a question. Its methods are safe for concurrent use.
+// A Retriever retrieves passages for a question. Its methods are safe for concurrent use.
 type Retriever struct {
 	Passages []Passage
 	Words    *BM25    // nil if the method does without
@@ -82,7 +82,8 @@ type Retriever struct {
 
 // NewRetriever indexes passages for a method. The embedder may be nil if the method needs none; embedded is
 // told how many passages have their vectors.
-func NewRetriever(ctx context.Context, method Method, passages []Passage, embedder backend.Backend, embedded func(n int)) (*Retriever, error) {
+func NewRetriever(ctx context.Context, method Method, passages []Passage, embedder backend.Backend,
+	embedded func(n int)) (*Retriever, error) {
 	r := &Retriever{Passages: passages, Method: method}
 	texts := make([]string, len(passages))
 	for i, p := range passages {
@@ -103,7 +104,7 @@ func NewRetriever(ctx context.Context, method Method, passages []Passage, embedd
 // fuseDepth is how many passages of each ranking are fused.
 const fuseDepth = 100
 
-// Search returns the k passages that suit the question best, best first: fewer where fewer suit at all.
+// Search returns the top k passages for the question, best first: fewer where fewer match at all.
 func (r *Retriever) Search(ctx context.Context, question string, k int) ([]Hit, error) {
 	switch r.Method {
 	case ByWords:

@@ -71,19 +71,25 @@ func TestCut(t *testing.T) {
 		}
 	}
 	const text = "One two three four. Five six seven eight. Nine ten eleven twelve.\n\nThirteen fourteen fifteen sixteen."
-	check(text, Sizes{10, 0}, "One two three four. Five six seven eight.", "Nine ten eleven twelve.\n\nThirteen fourteen fifteen sixteen.")
-	check(text, Sizes{10, 1}, "One two three four. Five six seven eight.", "Five six seven eight. Nine ten eleven twelve.", "Nine ten eleven twelve.\n\nThirteen fourteen fifteen sixteen.")
-	check(text, Sizes{4, 3}, "One two three four.", "Five six seven eight.", "Nine ten eleven twelve.", "Thirteen fourteen fifteen sixteen.")
+	check(text, Sizes{10, 0}, "One two three four. Five six seven eight.",
+		"Nine ten eleven twelve.\n\nThirteen fourteen fifteen sixteen.")
+	check(text, Sizes{10, 1}, "One two three four. Five six seven eight.", "Five six seven eight. Nine ten eleven twelve.",
+		"Nine ten eleven twelve.\n\nThirteen fourteen fifteen sixteen.")
+	check(text, Sizes{4, 3}, "One two three four.", "Five six seven eight.", "Nine ten eleven twelve.",
+		"Thirteen fourteen fifteen sixteen.")
 	check(text, Sizes{100, 1}, text)
-	check("One two three four five six seven eight nine ten. Crumb left.", Sizes{10, 0}, "One two three four five six seven eight nine ten. Crumb left.")
-	check(strings.Repeat("word ", 25), Sizes{10, 0}, strings.TrimSpace(strings.Repeat("word ", 10)), strings.TrimSpace(strings.Repeat("word ", 5)))
+	check("One two three four five six seven eight nine ten. Crumb left.", Sizes{10, 0},
+		"One two three four five six seven eight nine ten. Crumb left.")
+	check(strings.Repeat("word ", 25), Sizes{10, 0}, strings.TrimSpace(strings.Repeat("word ", 10)),
+		strings.TrimSpace(strings.Repeat("word ", 5)))
 	check("... !", Sizes{10, 0})
 }
 
 func TestCutIDs(t *testing.T) {
 	long := "One two three four five six seven eight. Nine ten eleven twelve thirteen fourteen."
 	passages, repeated := Cut([]Document{
-		{ID: "a.md", Text: "Short."}, {ID: "row", Text: "A whole row.", Row: true}, {ID: "rows", Text: long, Row: true}, {ID: "z", Text: "short"},
+		{ID: "a.md", Text: "Short."}, {ID: "row", Text: "A whole row.", Row: true}, {ID: "rows", Text: long, Row: true},
+		{ID: "z", Text: "short"},
 	}, Sizes{10, 0})
 	var ids []string
 	for _, p := range passages {
@@ -122,7 +128,8 @@ func FuzzCut(f *testing.F) {
 
 func TestVectors(t *testing.T) {
 	fake := &backendtest.Fake{About: backend.Info{Context: 12}}
-	texts := []string{"red apples", strings.Repeat("grey stone walls. ", 5) + "green pears fall. " + strings.Repeat("grey stone walls. ", 5), "blue plums"}
+	texts := []string{"red apples", strings.Repeat("grey stone walls. ", 5) + "green pears fall. " +
+		strings.Repeat("grey stone walls. ", 5), "blue plums"}
 	calls := 0
 	v, err := Embed(context.Background(), fake, texts, func(n int) { calls = n })
 	if err != nil {
@@ -159,7 +166,8 @@ func TestVectors(t *testing.T) {
 
 func TestRetriever(t *testing.T) {
 	passages, _ := Cut([]Document{
-		{ID: "a", Title: "Heather", Text: "It grows on the moor."}, {ID: "b", Text: "Puffins dig burrows."}, {ID: "c", Text: "Seals have pups."},
+		{ID: "a", Title: "Heather", Text: "It grows on the moor."}, {ID: "b", Text: "Puffins dig burrows."},
+		{ID: "c", Text: "Seals have pups."},
 	}, Sizes{20, 0})
 	for _, method := range []Method{ByEmbedding, ByWords, ByBoth} {
 		r, err := NewRetriever(context.Background(), method, passages, &backendtest.Fake{}, nil)

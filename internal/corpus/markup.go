@@ -10,14 +10,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
 	rendered "github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
 
 // plain returns what a file says, without markup, and its title.
-func plain(kind string, b []byte) (title, text string, err error) {
+func plain(ctx context.Context, kind string, b []byte) (title, text string, err error) {
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
 	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 		return "", "", errors.New("it is not UTF-8 text")
@@ -33,8 +37,13 @@ func plain(kind string, b []byte) (title, text string, err error) {
 			return "", "", fmt.Errorf("%d quotations and lists begin in one line, and more than %d are not read", n, mostNested)
 		}
 		var page bytes.Buffer
-		md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(rendered.WithUnsafe()))
-		if err := md.Convert(b, &page); err != nil {
+		md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(rendered.WithUnsafe()),
+			goldmark.WithParserOptions(parser.WithInlineParsers(util.Prioritized(&stopper{ctx: ctx}, 0))))
+		err := md.Convert(b, &page)
+		switch {
+		case ctx.Err() != nil:
+			return "", "", ctx.Err()
+		case err != nil:
 			return "", "", fmt.Errorf("it is not readable as Markdown: %v", err)
 		}
 		return fromHTML(&page)
@@ -42,8 +51,46 @@ func plain(kind string, b []byte) (title, text string, err error) {
 	return "", string(b), nil
 }
 
-// plainOrDone is plain, given up when ctx ends: some texts of a few hundred kilobytes, a hundred thousand brackets in one
-// paragraph, keep the parser of Markdown busy for hours.
+// A stopper ends the parsing of Markdown with its context: some texts of a few hundred kilobytes, a hundred thousand
+// brackets in one paragraph, would keep the parser busy for hours. It is asked before each mark that other parsers are
+// asked about, and passes over the rest of the paragraph once the context has ended. Marks of emphasis are paired
+// only when the paragraph is read, in time that grows with the square of their number: those beyond mostMarks are text.
+type stopper struct {
+	ctx       context.Context
+	paragraph ast.Node
+	marks     int // of emphasis in it
+}
+
+// mostMarks is how many marks of emphasis a paragraph may have.
+const mostMarks = 20_000
+
+// Trigger is the marks of which each can take time that grows with the length of the paragraph.
+func (*stopper) Trigger() []byte { return []byte("[]!*_`<&~") }
+
+// Parse implements the parser of an inline element.
+func (s *stopper) Parse(paragraph ast.Node, block text.Reader, _ parser.Context) ast.Node {
+	line, here := block.PeekLine()
+	if s.ctx.Err() != nil {
+		for ; line != nil; line, _ = block.PeekLine() {
+			block.AdvanceLine()
+		}
+		return ast.NewTextSegment(text.NewSegment(0, 0))
+	}
+	if !strings.ContainsRune("*_~", rune(line[0])) {
+		return nil
+	}
+	if s.paragraph != paragraph {
+		s.paragraph, s.marks = paragraph, 0
+	}
+	if s.marks++; s.marks <= mostMarks {
+		return nil
+	}
+	n := len(line) - len(bytes.TrimLeft(line, string(line[:1])))
+	block.Advance(n)
+	return ast.NewTextSegment(here.WithStop(here.Start + n))
+}
+
+// plainOrDone is plain, given up at once when ctx ends; the parser notices a little later.
 func plainOrDone(ctx context.Context, kind string, b []byte) (title, text string, err error) {
 	type said struct {
 		title, text string
@@ -51,7 +98,7 @@ func plainOrDone(ctx context.Context, kind string, b []byte) (title, text string
 	}
 	c := make(chan said, 1)
 	go func() {
-		title, text, err := plain(kind, b)
+		title, text, err := plain(ctx, kind, b)
 		c <- said{title, text, err}
 	}()
 	select {
@@ -176,7 +223,8 @@ func (p *page) open(a atom.Atom) {
 		return
 	}
 	switch a {
-	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Svg, atom.Math, atom.Select, atom.Textarea, atom.Iframe:
+	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Svg, atom.Math, atom.Select, atom.Textarea,
+		atom.Iframe:
 		p.silent, p.nested = a, 1
 	case atom.Title:
 		p.in = a

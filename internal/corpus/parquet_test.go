@@ -42,13 +42,16 @@ func TestReadParquet(t *testing.T) {
 		}
 	}
 	both := []string{`{"id": 7, "title": "T  t", "text": "One.", "n": [1]}`, `{"id": 8, "text": "Two."}`}
-	check("c.parquet", "", both, Document{ID: "7", Title: "T t", Text: "One.", Row: true}, Document{ID: "8", Text: "Two.", Row: true})
-	check("c.data", "", both, Document{ID: "7", Title: "T t", Text: "One.", Row: true}, Document{ID: "8", Text: "Two.", Row: true})
+	check("c.parquet", "", both, Document{ID: "7", Title: "T t", Text: "One.", Row: true},
+		Document{ID: "8", Text: "Two.", Row: true})
+	check("c.data", "", both, Document{ID: "7", Title: "T t", Text: "One.", Row: true},
+		Document{ID: "8", Text: "Two.", Row: true})
 	check("c.parquet", `row 2: the id "a" is used twice`, []string{`{"id": "a", "text": "x"}`, `{"id": "a", "text": "y"}`})
 	check("c.parquet", `row 2: no "text"`, []string{`{"id": "a", "text": "x"}`, `{"id": "b"}`})
 	check("c.parquet", "row 1: the row is longer", []string{`{"id": "a", "text": "` + strings.Repeat("x", 2000) + `"}`})
 	write(t, dir, "cut.parquet", "PAR1\x00\x00 and no more")
-	if _, err := Read(context.Background(), filepath.Join(dir, "cut.parquet"), Limits{}); err == nil || !strings.Contains(err.Error(), "cut off") {
+	if _, err := Read(context.Background(), filepath.Join(dir, "cut.parquet"), Limits{}); err == nil ||
+		!strings.Contains(err.Error(), "cut off") {
 		t.Errorf("%v", err)
 	}
 }

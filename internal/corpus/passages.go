@@ -33,7 +33,7 @@ func (p Passage) Overlaps(q Passage) bool {
 	return p.Document == q.Document && p.Start < q.End && q.Start < p.End
 }
 
-// Sizes says how documents are cut into passages.
+// Sizes says how documents are chunked into passages.
 type Sizes struct {
 	Words   int // a passage has at most so many, unless a single sentence has more
 	Overlap int // sentences that a passage repeats from the end of the one before
@@ -53,10 +53,10 @@ func (s Sizes) Check() error {
 // A span is a sentence with its words counted.
 type span struct{ start, end, words int }
 
-// Cut cuts documents into passages. The last passage of a document takes in what would be a crumb of less
+// Cut chunks documents into passages. The last passage of a document takes in what would be a crumb of less
 // than a fifth of a passage. A sentence of more than twice the size (a table, a text without full stops) is
-// cut between words. A passage whose words all stood in an earlier one in the same order is left out, and
-// counted in repeated.
+// cut between words. A duplicate, a passage whose words all stood in an earlier one in the same order, is left
+// out, and counted in repeated.
 func Cut(docs []Document, s Sizes) (passages []Passage, repeated int) {
 	seen := map[string]bool{}
 	for i, d := range docs {
@@ -73,7 +73,8 @@ func Cut(docs []Document, s Sizes) (passages []Passage, repeated int) {
 			if d.Row && len(cut) == 1 {
 				id = d.ID
 			}
-			passages = append(passages, Passage{ID: id, Document: i, Title: d.Title, Text: text, Words: c.words, Start: c.start, End: c.end})
+			passages = append(passages, Passage{ID: id, Document: i, Title: d.Title, Text: text, Words: c.words,
+				Start: c.start, End: c.end})
 		}
 	}
 	return passages, repeated

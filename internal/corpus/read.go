@@ -63,7 +63,8 @@ func Read(ctx context.Context, name string, l Limits) (*Corpus, error) {
 		return nil, fmt.Errorf("corpus %s: %w", name, err)
 	}
 	if len(r.corpus.Documents) == 0 {
-		return nil, fmt.Errorf("corpus %s: no documents: want .txt, .md or .html files, or JSON Lines or Parquet with id and text", name)
+		return nil, fmt.Errorf("corpus %s: no documents: want .txt, .md or .html files, or JSON Lines or Parquet with "+
+			"id and text", name)
 	}
 	slices.SortFunc(r.corpus.Documents, func(a, b Document) int { return cmp.Compare(a.ID, b.ID) })
 	return r.corpus, nil

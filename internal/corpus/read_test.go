@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // write writes a file in a folder of the test's.
@@ -27,8 +28,10 @@ func TestReadFolder(t *testing.T) {
 	dir := filepath.Join(top, "docs")
 	write(t, top, "secret.md", "outside")
 	write(t, dir, "b.txt", "\uFEFFPlain text.\r\nSecond line.")
-	write(t, dir, "a/deep.md", "---\nauthor: x\n---\n# The *title*\n\nSome [linked](http://x.example) text,\nwrapped.\n\n- one\n- two\n")
-	write(t, dir, "page.HTML", "<title>T &amp; U</title><h1>Other</h1><p>One<br>two <b>bold</b>.</p><script>no()</script><table><tr><td>x<td>y</table>")
+	write(t, dir, "a/deep.md", "---\nauthor: x\n---\n# The *title*\n\n"+
+		"Some [linked](http://x.example) text,\nwrapped.\n\n- one\n- two\n")
+	write(t, dir, "page.HTML", "<title>T &amp; U</title><h1>Other</h1><p>One<br>two <b>bold</b>.</p>"+
+		"<script>no()</script><table><tr><td>x<td>y</table>")
 	write(t, dir, "image.png", "png")
 	write(t, dir, "empty.md", "\n")
 	write(t, dir, "latin.txt", "caf\xe9")
@@ -101,7 +104,8 @@ func TestReadFile(t *testing.T) {
 	check(`[1]`, "no JSON object")
 	check("{\"id\": \"a\", \"text\": \"caf\xe9\"}", "not UTF-8")
 	check(`{"id": "a", "text": "`+strings.Repeat("x", 300)+`"}`, "longer than 200 bytes")
-	check(strings.Repeat(`{"id": "`, 1)+`a", "text": "`+strings.Repeat("x", 150)+"\"}\n"+`{"id": "b", "text": "`+strings.Repeat("x", 160)+`"}`, "of text")
+	check(strings.Repeat(`{"id": "`, 1)+`a", "text": "`+strings.Repeat("x", 150)+"\"}\n"+
+		`{"id": "b", "text": "`+strings.Repeat("x", 160)+`"}`, "of text")
 	check("", "no documents")
 	four := ""
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -134,8 +138,9 @@ func FuzzPlain(f *testing.F) {
 		if kindOf("x."+map[string]string{"text": "txt", "markdown": "md", "html": "html"}[kind]) == "" || len(b) > 1<<14 {
 			t.Skip()
 		}
-		title, text, err := plain(kind, b)
-		if err == nil && (strings.ToValidUTF8(title+text, "") != title+text || len(title) > maxTitle || strings.Contains(title, "\n")) {
+		title, text, err := plain(t.Context(), kind, b)
+		if err == nil && (strings.ToValidUTF8(title+text, "") != title+text || len(title) > maxTitle ||
+			strings.Contains(title, "\n")) {
 			t.Errorf("%q: title %q, text %q", b, title, text)
 		}
 	})
@@ -157,7 +162,7 @@ func FuzzRow(f *testing.F) {
 func TestPreformatted(t *testing.T) {
 	check := func(page, want string) {
 		t.Helper()
-		if _, got, err := plain("html", []byte(page)); err != nil || got != want {
+		if _, got, err := plain(t.Context(), "html", []byte(page)); err != nil || got != want {
 			t.Errorf("%q: %q %v, want %q", page, got, err, want)
 		}
 	}
@@ -180,12 +185,36 @@ func TestNestedMarkdown(t *testing.T) {
 	check(">>>\n* a\n12) b", 3)
 	check("", 0)
 	for _, text := range []string{strings.Repeat(">", 1<<20), strings.Repeat("- ", 1<<17) + "x"} {
-		if _, _, err := plain("markdown", []byte(text)); err == nil || !strings.Contains(err.Error(), "begin in one line") {
+		if _, _, err := plain(t.Context(), "markdown", []byte(text)); err == nil ||
+			!strings.Contains(err.Error(), "begin in one line") {
 			t.Errorf("%.10q: %v", text, err)
 		}
 	}
-	if _, got, err := plain("markdown", []byte("> Said.\n> > Said before.\n\n- one\n  - two\n")); err != nil || !strings.Contains(got, "Said before.") || !strings.Contains(got, "two") {
+	const nested = "> Said.\n> > Said before.\n\n- one\n  - two\n"
+	if _, got, err := plain(t.Context(), "markdown", []byte(nested)); err != nil ||
+		!strings.Contains(got, "Said before.") || !strings.Contains(got, "two") {
 		t.Errorf("%q %v", got, err)
+	}
+}
+
+// The parser itself ends with the context, and leaves no goroutine behind that would work on for hours.
+func TestParserEnds(t *testing.T) {
+	for _, text := range []string{strings.Repeat("![](", 100_000), strings.Repeat("[", 300_000),
+		strings.Repeat("*a_ ", 100_000)} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		begun := time.Now()
+		if _, _, err := plain(ctx, "markdown", []byte(text)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%.4q: %v", text, err)
+		}
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("%.4q: the parser went on for %v", text, took)
+		}
+		cancel()
+	}
+	many := strings.Repeat("*a* ", mostMarks)
+	if _, got, err := plain(t.Context(), "markdown", []byte(many)); err != nil || !strings.HasPrefix(got, "a a a ") ||
+		!strings.HasSuffix(strings.TrimSpace(got), "*a* *a*") {
+		t.Errorf("%.20q ... %v", got, err)
 	}
 }
 

@@ -13,16 +13,16 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// Vectors ranks texts by the cosine of their vectors with a query's. The search is exact: every text is
-// looked at.
+// Vectors ranks texts by the cosine similarity of their embeddings with a query's. The nearest-neighbour search is
+// exact: every text is compared.
 type Vectors struct {
 	embedder backend.Backend
 	texts    int
 	parts    []part
 }
 
-// A part is the vector of a text, or of a piece of it where the whole is longer than the model's window: a
-// text is as near as its nearest piece.
+// A part is the embedding of a text, or of a piece of it where the whole exceeds the model's context size: a text
+// scores as its nearest piece.
 type part struct {
 	text   int
 	vector []float32
@@ -31,7 +31,7 @@ type part struct {
 // embedBatch is how many texts one call embeds.
 const embedBatch = 32
 
-// Embed has the embedder turn texts into vectors. It tells done how many texts are through.
+// Embed has the embedder map texts to vectors. It tells done how many texts are embedded.
 func Embed(ctx context.Context, embedder backend.Backend, texts []string, done func(n int)) (*Vectors, error) {
 	v := &Vectors{embedder: embedder, texts: len(texts)}
 	for start := 0; start < len(texts); start += embedBatch {
@@ -69,8 +69,10 @@ func (v *Vectors) embed(ctx context.Context, texts []string) ([][]float32, error
 		for _, x := range vector {
 			sum += float64(x) * float64(x)
 		}
-		if !(sum > 0) || math.IsInf(sum, 0) || len(v.parts) > 0 && len(vector) != len(v.parts[0].vector) || len(vector) != len(vectors[0]) {
-			return nil, fmt.Errorf("embedding: the vector of text %d is not usable: %d numbers, squares that add up to %v", i+1, len(vector), sum)
+		if !(sum > 0) || math.IsInf(sum, 0) || len(v.parts) > 0 && len(vector) != len(v.parts[0].vector) ||
+			len(vector) != len(vectors[0]) {
+			return nil, fmt.Errorf("embedding: the vector of text %d is not usable: %d numbers, squares that add up to %v",
+				i+1, len(vector), sum)
 		}
 	}
 	return vectors, nil

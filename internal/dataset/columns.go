@@ -10,29 +10,27 @@ import (
 // fieldColumns lists the fields of a sample and, for each, the names of columns that are recognised
 // as it: ours first, then those of Ragas, DeepEval, promptfoo, unitxt, TruLens, RAGChecker and
 // continuous-eval. A conversation is no field of its own: see [draft.converse].
-func fieldColumns() []fieldNames {
-	return []fieldNames{
-		{"id", []string{"id", "sample_id", "query_id"}},
-		{"group", []string{"group", "group_id"}},
-		{"question", []string{"question", "user_input", "input", "query"}},
-		{"answer", []string{"answer", "response", "actual_output", "output", "generated_answer", "answer_a"}},
-		{"contexts", []string{"contexts", "retrieved_contexts", "retrieval_context", "retrieved_context",
-			"context", "source_documents", "passages"}},
-		{"context_ids", []string{"context_ids", "retrieved_context_ids"}},
-		{"reference_answers", []string{"reference_answers", "reference_answer", "reference", "references",
-			"ground_truth", "ground_truths", "ground_truth_answer", "ground_truth_answers",
-			"expected_output", "expected_response", "gt_answer"}},
-		{"reference_contexts", []string{"reference_contexts", "ground_truth_context", "ground_truth_contexts"}},
-		{"reference_context_ids", []string{"reference_context_ids"}},
-		{"history", []string{"history", "chat_history"}},
-		{"conversation", []string{"conversation", "conversations", "messages", "turns"}},
-		{"relevance", []string{"relevance", "qrels", "relevance_judgments"}},
-		{"other_answers", []string{"other_answers", "multi_responses", "answer_b"}},
-		{"tool_calls", []string{"tool_calls", "tools_called"}},
-		{"reference_tool_calls", []string{"reference_tool_calls", "expected_tools"}},
-		{"reference_topics", []string{"reference_topics"}},
-		{"rubrics", []string{"rubrics"}},
-	}
+var fieldColumns = []fieldNames{
+	{"id", []string{"id", "sample_id", "query_id"}},
+	{"group", []string{"group", "group_id"}},
+	{"question", []string{"question", "user_input", "input", "query"}},
+	{"answer", []string{"answer", "response", "actual_output", "output", "generated_answer", "answer_a"}},
+	{"contexts", []string{"contexts", "retrieved_contexts", "retrieval_context", "retrieved_context",
+		"context", "source_documents", "passages"}},
+	{"context_ids", []string{"context_ids", "retrieved_context_ids"}},
+	{"reference_answers", []string{"reference_answers", "reference_answer", "reference", "references",
+		"ground_truth", "ground_truths", "ground_truth_answer", "ground_truth_answers",
+		"expected_output", "expected_response", "gt_answer"}},
+	{"reference_contexts", []string{"reference_contexts", "ground_truth_context", "ground_truth_contexts"}},
+	{"reference_context_ids", []string{"reference_context_ids"}},
+	{"history", []string{"history", "chat_history"}},
+	{"conversation", []string{"conversation", "conversations", "messages", "turns"}},
+	{"relevance", []string{"relevance", "qrels", "relevance_judgments"}},
+	{"other_answers", []string{"other_answers", "multi_responses", "answer_b"}},
+	{"tool_calls", []string{"tool_calls", "tools_called"}},
+	{"reference_tool_calls", []string{"reference_tool_calls", "expected_tools"}},
+	{"reference_topics", []string{"reference_topics"}},
+	{"rubrics", []string{"rubrics"}},
 }
 
 type fieldNames struct {
@@ -57,7 +55,7 @@ type columns struct {
 func newColumns(asked map[string]string) (*columns, error) {
 	c := &columns{asked: asked, names: map[string]string{}, claim: map[string]string{}, field: map[string][]string{}}
 	var fields []string
-	for _, f := range fieldColumns() {
+	for _, f := range fieldColumns {
 		fields = append(fields, f.field)
 		for _, name := range f.columns {
 			c.names[name] = f.field
@@ -98,7 +96,7 @@ func (c *columns) see(rec record) error {
 // its name is known for.
 func (c *columns) settle(first cell) error {
 	column := first.column
-	for _, f := range fieldColumns() {
+	for _, f := range fieldColumns {
 		if c.asked[f.field] == column {
 			c.field[column] = append(c.field[column], f.field)
 		}
@@ -159,7 +157,7 @@ func snake(name string) string {
 
 // check reports a column that the user named and that no row has.
 func (c *columns) check(file string) error {
-	for _, f := range fieldColumns() {
+	for _, f := range fieldColumns {
 		column := c.asked[f.field]
 		if _, seen := c.field[column]; column != "" && !seen {
 			return fmt.Errorf("%s has no column %q for --map %s=%s; its columns: %s",

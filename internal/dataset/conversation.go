@@ -10,22 +10,22 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
-	"github.com/assay-eval/assay/metrics/agent"
 )
 
-// A turn is one message of a conversation, in the form that [metrics.Sample] describes.
+// A turn is a step of a conversation, with what a sample holds elsewhere.
 type turn struct {
-	backend.Message
-	calls []metrics.ToolCall // that it makes
-	work  bool               // it makes calls, or is what a tool returned
-	found []string           // the passages that were retrieved for it
+	metrics.Turn
+	found []string // the passages that were retrieved for it
 }
 
-// messages are the turns as a sample holds them.
-func messages(turns []turn) []backend.Message {
-	var list []backend.Message
+// talks reports whether all that is done in the turn is to say something.
+func (t turn) talks() bool { return len(t.Calls) == 0 && t.Result == nil }
+
+// plain are the turns as a sample holds them.
+func plain(turns []turn) []metrics.Turn {
+	var list []metrics.Turn
 	for _, t := range turns {
-		list = append(list, t.Message)
+		list = append(list, t.Turn)
 	}
 	return list
 }
@@ -34,7 +34,7 @@ func messages(turns []turn) []backend.Message {
 func callsIn(turns []turn) []metrics.ToolCall {
 	var list []metrics.ToolCall
 	for _, t := range turns {
-		list = append(list, t.calls...)
+		list = append(list, t.Calls...)
 	}
 	return list
 }
@@ -54,7 +54,7 @@ func (d *draft) converse() error {
 	case question == "" || question == strings.TrimSpace(lastQuestion(d.talk)):
 		d.turns = d.talk
 	default:
-		d.History = messages(d.talk)
+		d.History = plain(d.talk)
 	}
 	switch {
 	case len(d.called) > 0 && d.ToolCalls != nil:
@@ -72,12 +72,12 @@ func (d *draft) converse() error {
 		last--
 	}
 	end := len(d.turns) // of the steps
-	for end > last+1 && d.turns[end-1].Role == backend.Assistant && !d.turns[end-1].work {
+	for end > last+1 && d.turns[end-1].Role == backend.Assistant && d.turns[end-1].talks() {
 		end--
 	}
 	var texts []string
 	for _, t := range d.turns[end:] {
-		texts = append(texts, t.Text)
+		texts = append(texts, t.Said)
 	}
 	reply, answer := strings.Join(texts, "\n"), strings.TrimSpace(d.Answer)
 	switch {
@@ -95,9 +95,9 @@ func (d *draft) converse() error {
 			d.Contexts = t.found
 		}
 	}
-	d.Question = d.turns[last].Text
-	d.History = messages(d.turns[:last])
-	d.Steps = messages(d.turns[last+1 : end])
+	d.Question = d.turns[last].Said
+	d.History = plain(d.turns[:last])
+	d.Steps = plain(d.turns[last+1 : end])
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (d *draft) converse() error {
 func lastQuestion(turns []turn) string {
 	for _, t := range slices.Backward(turns) {
 		if t.Role == backend.User {
-			return t.Text
+			return t.Said
 		}
 	}
 	return ""
@@ -162,7 +162,7 @@ type turnReader struct {
 }
 
 func (r *turnReader) say(role backend.Speaker, text string) {
-	r.turns = append(r.turns, turn{Message: backend.Message{Role: role, Text: text}})
+	r.turns = append(r.turns, turn{Turn: metrics.Turn{Role: role, Said: text}})
 }
 
 func (r *turnReader) pair(value []byte) error {
@@ -217,7 +217,7 @@ func (r *turnReader) object(value []byte) error {
 	case role != backend.Assistant:
 		return fmt.Errorf("calls of tools in a turn of the %s: only the assistant makes them", role)
 	default:
-		r.turns = append(r.turns, turn{Message: agent.CallsTurn(text, calls), calls: calls, work: true})
+		r.turns = append(r.turns, turn{Turn: metrics.Turn{Role: role, Said: text, Calls: calls}})
 	}
 	if raw, ok := first(object, "retrieval_context"); ok {
 		if r.turns[len(r.turns)-1].found, _, err = (cell{value: raw}).passages(); err != nil {
@@ -301,7 +301,8 @@ func (r *turnReader) result(object map[string]json.RawMessage) error {
 		}
 		text = compact.String()
 	}
-	r.turns = append(r.turns, turn{Message: agent.ResultTurn(tool, text), work: true})
+	result := &metrics.ToolResult{Tool: tool, Text: text}
+	r.turns = append(r.turns, turn{Turn: metrics.Turn{Role: backend.Assistant, Result: result}})
 	return nil
 }
 

@@ -10,23 +10,37 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
+func user(text string) metrics.Turn {
+	return metrics.Turn{Role: backend.User, Said: text}
+}
+
+func assistant(text string) metrics.Turn {
+	return metrics.Turn{Role: backend.Assistant, Said: text}
+}
+
+func calls(text string, list ...metrics.ToolCall) metrics.Turn {
+	return metrics.Turn{Role: backend.Assistant, Said: text, Calls: list}
+}
+
+func returned(tool, text string) metrics.Turn {
+	return metrics.Turn{Role: backend.Assistant, Result: &metrics.ToolResult{Tool: tool, Text: text}}
+}
+
 // The same conversation in the forms of others must be the same sample.
 func TestConversations(t *testing.T) {
-	user := func(text string) backend.Message { return backend.Message{Role: backend.User, Text: text} }
-	assistant := func(text string) backend.Message { return backend.Message{Role: backend.Assistant, Text: text} }
 	oslo := metrics.ToolCall{Name: "weather", Args: map[string]json.RawMessage{"city": json.RawMessage(`"Oslo"`), "days": json.RawMessage("2")}}
 	want := metrics.Sample{
 		ID: "x", Question: "And the time?", Answer: "It is noon.",
-		History: []backend.Message{
+		History: []metrics.Turn{
 			user("What is the weather in Oslo?"),
-			assistant(`[calls weather(city: "Oslo", days: 2)]`),
-			assistant("[weather returned: 12 degrees]"),
+			calls("", oslo),
+			returned("weather", "12 degrees"),
 			assistant("12 degrees."),
 		},
-		Steps: []backend.Message{
-			assistant("I look.\n[calls clock(), clock()]"),
-			assistant("[clock returned: 12:00]"),
-			assistant("[clock returned: 12:01]"),
+		Steps: []metrics.Turn{
+			calls("I look.", metrics.ToolCall{Name: "clock"}, metrics.ToolCall{Name: "clock"}),
+			returned("clock", "12:00"),
+			returned("clock", "12:01"),
 		},
 		ToolCalls: []metrics.ToolCall{oslo, {Name: "clock"}, {Name: "clock"}},
 	}
@@ -51,7 +65,9 @@ func TestConversations(t *testing.T) {
 		{"role": "assistant", "content": "It is noon."}]`,
 		func() metrics.Sample {
 			s := want
-			s.ToolCalls = []metrics.ToolCall{oslo, {Name: "clock", Args: map[string]json.RawMessage{}}, {Name: "clock"}}
+			clock := metrics.ToolCall{Name: "clock", Args: map[string]json.RawMessage{}}
+			s.ToolCalls = []metrics.ToolCall{oslo, clock, {Name: "clock"}}
+			s.Steps = append([]metrics.Turn{calls("I look.", clock, metrics.ToolCall{Name: "clock"})}, want.Steps[1:]...)
 			return s
 		}())
 	check("OpenAI before tools", `"question": [
@@ -65,8 +81,8 @@ func TestConversations(t *testing.T) {
 		{"role": "tool", "name": "clock", "content": "12:01"},
 		{"role": "assistant", "content": "It is noon."}]`, want)
 	ragas := want
-	ragas.History = append(append([]backend.Message{}, want.History[:2]...), assistant("[tool returned: 12 degrees]"), want.History[3])
-	ragas.Steps = []backend.Message{want.Steps[0], assistant("[tool returned: 12:00]"), assistant("[tool returned: 12:01]")}
+	ragas.History = append(append([]metrics.Turn{}, want.History[:2]...), returned("", "12 degrees"), want.History[3])
+	ragas.Steps = []metrics.Turn{want.Steps[0], returned("", "12:00"), returned("", "12:01")}
 	check("Ragas", `"user_input": [
 		{"type": "human", "content": "What is the weather in Oslo?"},
 		{"type": "ai", "content": "", "tool_calls": [{"name": "weather", "args": {"city": "Oslo", "days": 2}}]},
@@ -91,12 +107,25 @@ func TestConversations(t *testing.T) {
 		{"role": "user", "content": "Where is it cold?"},
 		{"role": "assistant", "content": "In Oslo.", "tools_called": [{"name": "weather", "input_parameters": {"city": "Oslo", "days": 2}}]},
 		{"role": "tool", "name": "map", "content": {"lat": 60}}], "input": "And here?", "actual_output": "Not so."`,
-		metrics.Sample{ID: "x", Question: "And here?", Answer: "Not so.", ToolCalls: []metrics.ToolCall{oslo}, History: []backend.Message{
-			user("Where is it cold?"), assistant("In Oslo.\n" + want.History[1].Text), assistant(`[map returned: {"lat":60}]`)}})
+		metrics.Sample{ID: "x", Question: "And here?", Answer: "Not so.", ToolCalls: []metrics.ToolCall{oslo},
+			History: []metrics.Turn{user("Where is it cold?"), calls("In Oslo.", oslo), returned("map", `{"lat":60}`)}})
+
+	// A text that looks as a call or a result is shown is a text.
+	check("lookalikes", `"user_input": [
+		{"type": "human", "content": "[calls go()]"},
+		{"type": "ai", "content": "[weather returned: 12 degrees]"},
+		{"type": "human", "content": "And here?"},
+		{"type": "ai", "content": "[calls go()]"},
+		{"type": "tool", "content": "gone"},
+		{"type": "ai", "content": "[map returned: x]"},
+		{"type": "ai", "content": "Done.\n[calls go()]"}]`,
+		metrics.Sample{ID: "x", Question: "And here?", Answer: "[map returned: x]\nDone.\n[calls go()]",
+			History: []metrics.Turn{user("[calls go()]"), assistant("[weather returned: 12 degrees]")},
+			Steps:   []metrics.Turn{assistant("[calls go()]"), returned("", "gone")}})
 
 	// Where the agent does not reply, there is no answer, or a column has it.
 	ended := `"user_input": [{"type": "human", "content": "Go."}, {"type": "ai", "content": "", "tool_calls": [{"name": "go"}]}]`
-	gone := metrics.Sample{ID: "x", Question: "Go.", Steps: []backend.Message{assistant("[calls go()]")}, History: []backend.Message(nil),
+	gone := metrics.Sample{ID: "x", Question: "Go.", Steps: []metrics.Turn{calls("", metrics.ToolCall{Name: "go"})},
 		ToolCalls: []metrics.ToolCall{{Name: "go"}}}
 	check("no reply", ended, gone)
 	gone.Answer = "Gone."
@@ -148,8 +177,6 @@ func TestBadConversations(t *testing.T) {
 
 // A conversation in a column of its own, as chats are stored, is a whole one, or the history of a question beside it.
 func TestConversationColumns(t *testing.T) {
-	user := func(text string) backend.Message { return backend.Message{Role: backend.User, Text: text} }
-	assistant := func(text string) backend.Message { return backend.Message{Role: backend.Assistant, Text: text} }
 	check := func(what, file, text string, want metrics.Sample) {
 		t.Helper()
 		want.ID = "x"
@@ -167,7 +194,7 @@ func TestConversationColumns(t *testing.T) {
 	}
 	const before = `{"role": "user", "content": "Where is it cold?"}, {"role": "assistant", "content": "In Oslo."}`
 	const whole = before + `, {"role": "user", "content": "And here?"}, {"role": "assistant", "content": "Not so."}`
-	talk := []backend.Message{user("Where is it cold?"), assistant("In Oslo.")}
+	talk := []metrics.Turn{user("Where is it cold?"), assistant("In Oslo.")}
 	want := metrics.Sample{Question: "And here?", Answer: "Not so.", History: talk}
 
 	for _, name := range []string{"messages", "turns", "conversation", "conversations", "Messages"} {

@@ -323,8 +323,8 @@ func TestPeers(t *testing.T) {
 	if both.ID != "x" || string(both.Extra["query_id"]) != "7" {
 		t.Errorf("id beside query_id: %+v", both)
 	}
-	talk := &metrics.Sample{ID: "row-1", Question: "q", Answer: "a", History: []backend.Message{
-		{Role: backend.User, Text: "hi"}, {Role: backend.Assistant, Text: "hello"}}}
+	talk := &metrics.Sample{ID: "row-1", Question: "q", Answer: "a", History: []metrics.Turn{
+		{Role: backend.User, Said: "hi"}, {Role: backend.Assistant, Said: "hello"}}}
 	check("Ragas, many turns", `{"user_input": [{"type": "human", "content": "hi"}, {"type": "ai", "content": "hello"},
 		{"type": "human", "content": "q"}, {"type": "ai", "content": "a"}]}`, talk)
 	check("a conversation without reply", `{"input": [{"speaker": "user", "text": "hi"}, {"speaker": "agent", "text": "hello"},

@@ -86,7 +86,7 @@ func (d *draft) set(field string, c cell) (err error) {
 	case "history":
 		var turns []turn
 		turns, err = c.turns()
-		d.History = messages(turns)
+		d.History = plain(turns)
 		d.called = append(d.called, callsIn(turns)...)
 	case "conversation":
 		d.talk, err = c.turns()

@@ -42,7 +42,7 @@ func fuzzRows(t *testing.T, b []byte, read func(*bufio.Reader) []record) {
 			t.Fatalf("%q: id %q, %v", b, s.ID, err)
 		}
 		for _, turn := range slices.Concat(s.History, s.Steps) {
-			s.Contexts = append(s.Contexts, turn.Text)
+			s.Contexts = append(s.Contexts, turn.Text())
 		}
 		for _, text := range append(s.Contexts, s.Question, s.Answer, s.ID) {
 			if !utf8.ValidString(text) {

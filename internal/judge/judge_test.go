@@ -15,7 +15,8 @@ import (
 // The example of Wikipedia's article on logistic regression: hours of study and exams passed, with the weights 1.5046 for
 // an hour and -4.0777.
 func TestLogisticRegression(t *testing.T) {
-	hours := []float64{0.5, 0.75, 1, 1.25, 1.5, 1.75, 1.75, 2, 2.25, 2.5, 2.75, 3, 3.25, 3.5, 4, 4.25, 4.5, 4.75, 5, 5.5}
+	hours := []float64{0.5, 0.75, 1, 1.25, 1.5, 1.75, 1.75, 2, 2.25, 2.5, 2.75, 3, 3.25, 3.5, 4, 4.25, 4.5, 4.75, 5,
+		5.5}
 	passed := []float64{0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1}
 	table := &Table{Features: []string{"x/hours"}, Labels: passed}
 	for _, h := range hours {
@@ -32,7 +33,10 @@ func TestLogisticRegression(t *testing.T) {
 
 // At the optimum the slope of the penalised loss is 0, with shares for labels and missing values, too.
 func TestPenalty(t *testing.T) {
-	table := drawn(1, 300, func(rng *rand.Rand, x []float64) float64 { return logistic(x[0] - x[1] + rng.NormFloat64()) })
+	table := drawn(1, 300, func(rng *rand.Rand,
+		x []float64) float64 {
+		return logistic(x[0] - x[1] + rng.NormFloat64())
+	})
 	for i := range table.Rows {
 		if i%3 == 0 {
 			table.Rows[i][1] = math.NaN()
@@ -113,7 +117,8 @@ func TestTrainLearns(t *testing.T) {
 	if got < best-0.015 || got > best+0.01 {
 		t.Errorf("auc %.3f on rows not fitted to, and %.3f is possible", got, best)
 	}
-	if a, b, c := out.Judge.Features[0], out.Judge.Features[1], out.Judge.Features[2]; a.Importance < b.Importance || b.Importance < 3*c.Importance {
+	if a, b, c := out.Judge.Features[0], out.Judge.Features[1], out.Judge.Features[2]; a.Importance < b.Importance ||
+		b.Importance < 3*c.Importance {
 		t.Errorf("importances %.3f %.3f %.3f, of weights 1.5, -1 and 0", a.Importance, b.Importance, c.Importance)
 	}
 }
@@ -210,7 +215,8 @@ func TestModelIsWhatGrew(t *testing.T) {
 			t.Fatalf("row %d: %v, explained as %v", i, z, base)
 		}
 	}
-	if len(out.Judge.Trees) == 0 || !slices.ContainsFunc(out.Judge.Features, func(f all.JudgeFeature) bool { return f.Weight != 0 }) {
+	if len(out.Judge.Trees) == 0 || !slices.ContainsFunc(out.Judge.Features,
+		func(f all.JudgeFeature) bool { return f.Weight != 0 }) {
 		t.Errorf("%d trees and no weights: it should be both", len(out.Judge.Trees))
 	}
 }
@@ -238,7 +244,8 @@ func TestTrainTwiceIsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := json.Marshal(train(t, table, Options{Seed: 3, Folds: 4})); err != nil || string(first) != string(second) {
+	if second, err := json.Marshal(train(t, table, Options{Seed: 3, Folds: 4})); err != nil ||
+		string(first) != string(second) {
 		t.Errorf("two trainings differ, %v", err)
 	}
 	other, err := json.Marshal(train(t, table, Options{Seed: 4, Folds: 4}))

@@ -1,14 +1,15 @@
-// Package judge trains small judges: models that predict people's labels from the values of metrics.
+// Package judge trains judges: small models that predict people's labels from the values of metrics, by nested
+// cross-validation.
 //
 // [Train] does it in steps:
 //
-//  1. The rows are dealt into parts, those of a group into one part, so that no question is learned from and tested on.
-//  2. For each part a judge is fitted to the other rows. How it is fitted (linear or by trees, how strongly it is
-//     held back, how many trees) is chosen on those rows alone, by dealing them once more.
-//  3. What that judge says of its part is what the figures are computed from: nothing in it has seen those rows.
+//  1. The rows are dealt into k folds, those of a group into one fold, so that no question is learned from and tested on.
+//  2. For each fold a judge is fitted to the other rows. Its hyperparameters (linear or trees, the strength of the
+//     regularisation, how many trees) are chosen on those rows alone, by an inner cross-validation.
+//  3. The figures are computed from the held-out predictions: nothing in that judge has seen those rows.
 //  4. The judge that is kept is fitted to all rows in the same way.
 //
-// The model itself is a [metrics.TrainedJudge], so that what is trained and what scores cannot differ.
+// The model itself is a [all.TrainedJudge], so that what is trained and what scores cannot differ.
 package judge
 
 import (
@@ -144,7 +145,7 @@ func (t *Table) clearly(other, odds []float64) bool {
 
 func logistic(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
-// prior is the log odds of the labels' mean, drawn in so that few rows show no certainty.
+// prior is the log odds of the labels' mean with add-one smoothing, so that few rows show no certainty.
 func prior(labels []float64) float64 {
 	up, n := 1.0, 2.0
 	for _, y := range labels {

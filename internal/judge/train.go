@@ -61,7 +61,8 @@ func Train(ctx context.Context, t *Table, o Options) (*Outcome, error) {
 	case low == high:
 		return nil, errors.New("all labels are alike: there is nothing to learn")
 	case len(parts) < 4:
-		return nil, fmt.Errorf("the rows are in %d groups only: too few to train on some and test on others", len(parts))
+		return nil, fmt.Errorf("the rows are in %d groups only: too few to train on some and test on others",
+			len(parts))
 	}
 	out := &Outcome{}
 	if t, out.Dropped = t.telling(); len(t.Features) == 0 {
@@ -134,7 +135,7 @@ type recipe struct {
 }
 
 // penalties are tried from the strongest on, each fit beginning where the one before it ended.
-func penalties() []float64 { return []float64{3000, 1000, 300, 100, 30, 10, 3, 1, 0.3} }
+var penalties = []float64{3000, 1000, 300, 100, 30, 10, 3, 1, 0.3}
 
 const (
 	mostDepth  = 3
@@ -152,7 +153,7 @@ func (t *Table) choose(o Options) recipe {
 	}
 	parts := t.deal(k, o.Seed+1)
 	if len(parts) < 2 { // one group holds nearly all rows: the most cautious judge there is
-		return recipe{method: "linear", penalty: penalties()[0]}
+		return recipe{method: "linear", penalty: penalties[0]}
 	}
 	r := recipe{}
 	level := make([]float64, len(t.Rows))
@@ -205,14 +206,14 @@ func (t *Table) choose(o Options) recipe {
 }
 
 func (t *Table) choosePenalty(parts [][]int, rest []*Table) (odds []float64, penalty float64) {
-	all := make([][]float64, len(penalties()))
+	all := make([][]float64, len(penalties))
 	for p := range all {
 		all[p] = make([]float64, len(t.Rows))
 	}
 	for k, part := range parts {
 		d := newDesign(rest[k])
 		w := d.start()
-		for p, penalty := range penalties() {
+		for p, penalty := range penalties {
 			w = d.fit(penalty, w)
 			j := d.model(w)
 			for _, i := range part {
@@ -221,7 +222,7 @@ func (t *Table) choosePenalty(parts [][]int, rest []*Table) (odds []float64, pen
 		}
 	}
 	best := math.Inf(1)
-	for p, v := range penalties() {
+	for p, v := range penalties {
 		if l := loss(all[p], t.Labels); l < best {
 			best, odds, penalty = l, all[p], v
 		}
@@ -272,7 +273,7 @@ func (r recipe) fit(t *Table) *all.TrainedJudge {
 	if r.method != "trees" {
 		d := newDesign(t)
 		w := d.start()
-		for _, p := range penalties() {
+		for _, p := range penalties {
 			if p >= r.penalty {
 				w = d.fit(p, w)
 			}

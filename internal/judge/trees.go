@@ -79,7 +79,8 @@ type boosting struct {
 }
 
 func newBoosting(t *Table, depth int) *boosting {
-	g := &boosting{bins: newBins(t), labels: t.Labels, depth: depth, least: max(5, len(t.Rows)/50), offset: prior(t.Labels)}
+	g := &boosting{bins: newBins(t), labels: t.Labels, depth: depth, least: max(5, len(t.Rows)/50),
+		offset: prior(t.Labels)}
 	g.odds = make([]float64, len(t.Rows))
 	for i := range g.odds {
 		g.odds[i] = g.offset
@@ -146,7 +147,8 @@ func (g *boosting) split(tree *all.JudgeTree, at int, rows []int, steps []sum, t
 		here.Absent = all.AbsentLeft
 	}
 	into := here.Left
-	*tree = append(*tree, all.JudgeNode{Value: c.left.value()}, all.JudgeNode{Value: total.less(c.left).value()})
+	*tree = append(*tree, all.JudgeNode{Value: c.left.value()},
+		all.JudgeNode{Value: total.less(c.left).value()})
 	g.split(tree, into, left, steps, c.left, depth-1)
 	g.split(tree, into+1, right, steps, total.less(c.left), depth-1)
 }
@@ -182,7 +184,8 @@ func (g *boosting) best(rows []int, steps []sum, total sum) cut {
 		left := sum{}
 		for b := range bounds {
 			left = left.plus(in[b])
-			for _, c := range []cut{{feature: k, bin: b, left: left}, {feature: k, bin: b, left: left.plus(absent), absentLeft: true}} {
+			for _, c := range []cut{{feature: k, bin: b, left: left},
+				{feature: k, bin: b, left: left.plus(absent), absentLeft: true}} {
 				right := total.less(c.left)
 				if c.left.n < g.least || right.n < g.least {
 					continue
@@ -201,7 +204,8 @@ func (g *boosting) best(rows []int, steps []sum, total sum) cut {
 
 // model is the judge with the first trees.
 func (g *boosting) model(trees int) *all.TrainedJudge {
-	j := &all.TrainedJudge{Format: all.JudgeFormat, Label: all.JudgeLabel{Max: 1}, Offset: g.offset, Features: slices.Clone(g.features)}
+	j := &all.TrainedJudge{Format: all.JudgeFormat, Label: all.JudgeLabel{Max: 1}, Offset: g.offset,
+		Features: slices.Clone(g.features)}
 	for k := range j.Features {
 		if j.Features[k].Deviation == 0 {
 			j.Features[k].Deviation = 1

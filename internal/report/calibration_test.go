@@ -1,41 +1,40 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/assay-eval/assay/backend"
-
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/runs/runstest"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
-	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // A report through a map is of probabilities: its mean, range, bins and thresholds; and it says so.
 func TestCalibrated(t *testing.T) {
-	m := manifest("a/x", "b/y")
-	m.Config.Metrics[0] = Metric{Name: "a/x", Min: 1, Max: 5, LowerIsBetter: true}
+	m := runstest.Manifest("a/x", "b/y")
+	m.Config.Metrics[0] = runs.Metric{Name: "a/x", Min: 1, Max: 5, LowerIsBetter: true}
 	m.Config.Dataset.Rows = 4
 	m.Config.Judge = &backend.Identity{Name: "small", Digest: "sha256:1"}
-	m.Finished = ptr(Now())
+	m.Finished = ptr(runs.Now())
 	var list []metrics.Result
 	for i, v := range []float64{1, 2, 3, 5} {
 		list = append(list, scored(fmt.Sprint(i), "a/x", v), scored(fmt.Sprint(i), "b/y", 0.5))
 	}
-	c := &Calibration{Metric: "a/x", Field: "correct", N: 70, Origin: Origin{IdentityFields: backend.IdentityFields{Judge: m.Config.Judge}},
-		Map: stats.Map{Method: "isotonic", X: []float64{1, 3}, Y: []float64{0.95, 0.15}, Floor: 0.01}}
-	r, err := Summarize(&m, each(list), c)
+	c := &runs.Calibration{Metric: "a/x", Field: "correct", N: 70,
+		Origin: runs.Origin{IdentityFields: backend.IdentityFields{Judge: m.Config.Judge}},
+		Map:    stats.Map{Method: "isotonic", X: []float64{1, 3}, Y: []float64{0.95, 0.15}, Floor: 0.01}}
+	r, err := Summarize(t.Context(), &m, each(list), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := r.Metrics[0]
 	want := (0.95 + 0.55 + 0.15 + 0.15) / 4
-	if math.Abs(s.Stats.Mean-want) > 1e-12 || s.Min != 0 || s.Max != 1 || s.LowerIsBetter || s.Bins[1] != 2 || s.Bins[9] != 1 {
+	if math.Abs(s.Stats.Mean-want) > 1e-12 || s.Min != 0 || s.Max != 1 || s.LowerIsBetter || s.Bins[1] != 2 ||
+		s.Bins[9] != 1 {
 		t.Errorf("%+v, want the mean %v", s, want)
 	}
 	if v := judge(t, r, "a=0.4")[0]; !v.Passed {
@@ -49,44 +48,21 @@ func TestCalibrated(t *testing.T) {
 		t.Errorf("json without the calibration:\n%s", page)
 	}
 	m.Config.Judge = &backend.Identity{Name: "large", Digest: "sha256:2"}
-	r, err = Summarize(&m, each(list), c)
+	r, err = Summarize(t.Context(), &m, each(list), c)
 	if err != nil || !strings.Contains(strings.Join(r.Notes(), "\n"), "the map is for another judge, small") {
 		t.Errorf("another judge: %v, %v", r.Notes(), err)
 	}
 	c.Metric = "c/z"
-	if _, err := Summarize(&m, each(list), c); err == nil || !strings.Contains(err.Error(), `no metric "c/z"`) {
+	if _, err := Summarize(t.Context(), &m, each(list), c); err == nil ||
+		!strings.Contains(err.Error(), `no metric "c/z"`) {
 		t.Errorf("a metric that is not there: %v", err)
-	}
-}
-
-func TestLoadCalibration(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "map.json")
-	load := func(content string) error {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		_, err := LoadCalibration(path)
-		return err
-	}
-	b, err := json.Marshal(Calibration{Metric: "a/x", Map: stats.Map{Method: "platt", Slope: 2, Floor: 0.1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := load(string(b)); err != nil {
-		t.Error(err)
-	}
-	for _, bad := range []string{"", "[]", "{}", `{"map": {"method": "platt", "floor": 0.7}}`, `{"map": {"method": "isotonic", "x": [1]}}`} {
-		if err := load(bad); err == nil || !strings.Contains(err.Error(), "is no calibration") {
-			t.Errorf("%s: %v", bad, err)
-		}
 	}
 }
 
 // Rows that share a group are taken together: the interval is wider than of as many independent rows, and both the
 // notes and the JSON say why.
 func TestGroups(t *testing.T) {
-	m := manifest("a/x")
+	m := runstest.Manifest("a/x")
 	m.Config.Dataset.Rows = 120
 	summary := func(group func(i int) string) *Report {
 		t.Helper()
@@ -96,7 +72,7 @@ func TestGroups(t *testing.T) {
 			r.Group = group(i)
 			list = append(list, r)
 		}
-		r, err := Summarize(&m, each(list))
+		r, err := Summarize(t.Context(), &m, each(list))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,25 +98,27 @@ func TestGroups(t *testing.T) {
 // A run that was given a map shows the mean of its probabilities beside that of the scores, in every format and with
 // no other file; nothing else of the report changes.
 func TestGivenCalibration(t *testing.T) {
-	m := manifest("a/x", "b/y")
+	m := runstest.Manifest("a/x", "b/y")
 	m.Config.Dataset.Rows = 4
-	m.Finished = ptr(Now())
+	m.Finished = ptr(runs.Now())
 	var list []metrics.Result
 	for i, v := range []float64{0, 0.5, 0.5, 1} {
 		list = append(list, scored(fmt.Sprint(i), "a/x", v), scored(fmt.Sprint(i), "b/y", 0.25*float64(i)))
 	}
-	plain, err := Summarize(&m, each(list))
+	plain, err := Summarize(t.Context(), &m, each(list))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Calibrations = []GivenCalibration{{Path: "map.json", SHA256: "aa", Calibration: Calibration{Metric: "a/x", Field: "correct", N: 70,
-		Map: stats.Map{Method: "isotonic", X: []float64{0, 1}, Y: []float64{0.6, 0.9}, Floor: 0.01}}}}
-	r, err := Summarize(&m, each(list))
+	m.Calibrations = []runs.GivenCalibration{{Path: "map.json", SHA256: "aa",
+		Calibration: runs.Calibration{Metric: "a/x", Field: "correct", N: 70,
+			Map: stats.Map{Method: "isotonic", X: []float64{0, 1}, Y: []float64{0.6, 0.9}, Floor: 0.01}}}}
+	r, err := Summarize(t.Context(), &m, each(list))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// By hand: (0.6 + 0.75 + 0.75 + 0.9) / 4.
-	if c := r.Metrics[0].Calibrated; c == nil || math.Abs(c.Stats.Mean-0.75) > 1e-12 || c.Stats.Interval == nil || r.Metrics[1].Calibrated != nil {
+	if c := r.Metrics[0].Calibrated; c == nil || math.Abs(c.Stats.Mean-0.75) > 1e-12 || c.Stats.Interval == nil ||
+		r.Metrics[1].Calibrated != nil {
 		t.Fatalf("%+v", r.Metrics)
 	}
 	for i := range r.Metrics {
@@ -163,7 +141,8 @@ func TestGivenCalibration(t *testing.T) {
 			t.Errorf("%s of a run without a map:\n%s", format, page)
 		}
 	}
-	check("table", "  calibrated  ", " 0.750  ", "a/x, calibrated: the scores are mapped to the probability that people say correct")
+	check("table", "  calibrated  ", " 0.750  ",
+		"a/x, calibrated: the scores are mapped to the probability that people say correct")
 	check("md", "| metric | mean | 95% interval | calibrated | 95% interval | n |", "| 0.750 |")
 	check("csv", "method,calibrated,calibrated_lo,calibrated_hi\n", ",0.75,")
 	check("json", `"calibrated": {`, `"by": "the scores are mapped`)
@@ -171,49 +150,13 @@ func TestGivenCalibration(t *testing.T) {
 	check("junit", "calibrated mean 0.750")
 
 	// A report that is asked for probabilities shows them in the scores' place, once.
-	r, err = Summarize(&m, each(list), &m.Calibrations[0].Calibration)
+	r, err = Summarize(t.Context(), &m, each(list), &m.Calibrations[0].Calibration)
 	if err != nil || r.Metrics[0].Calibrated != nil || math.Abs(r.Metrics[0].Stats.Mean-0.75) > 1e-12 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	m.Calibrations[0].Map = stats.Map{Method: "isotonic"}
-	if _, err := Summarize(&m, each(list)); err == nil || !strings.Contains(err.Error(), "the calibration in the manifest") {
+	if _, err := Summarize(t.Context(), &m, each(list)); err == nil ||
+		!strings.Contains(err.Error(), "the calibration in the manifest") {
 		t.Errorf("a damaged map: %v", err)
 	}
-}
-
-// A map holds for the models and prompts that its metric asks, whatever others the runs have.
-func TestOrigin(t *testing.T) {
-	config := func() *Config {
-		return &Config{
-			IdentityFields: backend.IdentityFields{
-				Judge:    &backend.Identity{Name: "small", Digest: "sha256:1"},
-				Embedder: &backend.Identity{Name: "mini", Digest: "sha256:2"},
-			},
-			Prompts:  []prompts.Identity{{Name: "faithfulness_statements", Digest: "sha256:3"}, {Name: "other", Digest: "sha256:4"}},
-			Criteria: "sha256:5",
-		}
-	}
-	check := func(metric, want string, change func(c *Config)) {
-		t.Helper()
-		run := config()
-		c := &Calibration{Metric: metric, Origin: run.Origin(metric)}
-		change(run)
-		err := c.CheckOrigin(run)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", metric, err, want)
-		}
-	}
-	judge := func(c *Config) { c.Judge = &backend.Identity{Name: "large", Digest: "sha256:9"} }
-	check("faithfulness/claims", "", func(*Config) {})
-	check("faithfulness/claims", "is for another judge, small", judge)
-	check("faithfulness/claims", "is for another judge, small", func(c *Config) { c.Judge = nil })
-	check("faithfulness/claims", "", func(c *Config) { c.Judge = &backend.Identity{Name: "another name", Digest: "sha256:1"} })
-	check("faithfulness/claims", "", func(c *Config) { c.Embedder, c.Criteria = nil, "" })
-	check("faithfulness/claims", "another text of the prompt faithfulness_statements", func(c *Config) { c.Prompts[0].Digest = "sha256:9" })
-	check("faithfulness/claims", "", func(c *Config) { c.Prompts[1].Digest = "sha256:9" })
-	check("answer_relevance/questions", "another embedding model, mini", func(c *Config) { c.Embedder = nil })
-	check("answer_correctness/contains", "", judge)
-	// Of the user's own metrics it is not known what they ask.
-	check("tone/polite", "another judge, small", judge)
-	check("tone/polite", "other criteria", func(c *Config) { c.Criteria = "sha256:9" })
 }

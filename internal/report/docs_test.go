@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -29,14 +30,15 @@ func TestDocs(t *testing.T) {
 		}
 		for _, part := range parts {
 			seen[name]++
-			v := map[string]any{"metrics.Result": &metrics.Result{}, "Manifest": &Manifest{}, "JSON": &JSON{}}[name]
+			v := map[string]any{"metrics.Result": &metrics.Result{}, "Manifest": &runs.Manifest{},
+				"JSON": &JSON{}}[name]
 			d := json.NewDecoder(strings.NewReader(part))
 			d.DisallowUnknownFields()
 			if err := d.Decode(v); err != nil {
 				t.Errorf("%s: %v in %s", name, err, part)
 			}
 			if r, ok := v.(*metrics.Result); ok {
-				if err := check(*r, Metric{Max: 1}); err != nil {
+				if err := check(*r, runs.Metric{Max: 1}); err != nil {
 					t.Errorf("%s: %v", part, err)
 				}
 			}
@@ -46,7 +48,7 @@ func TestDocs(t *testing.T) {
 		t.Errorf("examples found: %v", seen)
 	}
 	names := map[string]bool{}
-	for _, v := range []any{metrics.Result{}, Manifest{}, JSON{}} {
+	for _, v := range []any{metrics.Result{}, runs.Manifest{}, JSON{}} {
 		fieldNames(reflect.TypeOf(v), names)
 	}
 	if len(names) < 40 {
@@ -57,7 +59,7 @@ func TestDocs(t *testing.T) {
 			t.Errorf("the page does not name the field %q", name)
 		}
 	}
-	sources, err := filepath.Glob("../../metrics/*.go")
+	sources, err := filepath.Glob("../../metrics/*/*.go")
 	if err != nil || len(sources) < 20 {
 		t.Fatalf("%d sources of metrics, %v", len(sources), err)
 	}
@@ -80,7 +82,8 @@ func TestDocs(t *testing.T) {
 	if kinds < 30 {
 		t.Errorf("only %d kinds of findings seen", kinds)
 	}
-	for _, kind := range []metrics.Kind{metrics.NotApplicable, metrics.BadReply, metrics.TooLong, metrics.Invalid, metrics.Failed} {
+	for _, kind := range []metrics.Kind{metrics.NotApplicable, metrics.BadReply, metrics.TooLong, metrics.Invalid,
+		metrics.Failed} {
 		if !strings.Contains(page, "`"+string(kind)+"`") {
 			t.Errorf("the page does not name the kind %q", kind)
 		}

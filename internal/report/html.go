@@ -31,7 +31,7 @@ const (
 
 // writeHTML writes one page that needs nothing else. Whatever models and datasets say is untrusted: the
 // template escapes it, and the page's policy lets only our own style and script run, by their hashes.
-func writeHTML(w io.Writer, reports []*Report, verdicts []Verdict) error {
+func writeHTML(w io.Writer, reports []*Report, o Options) error {
 	t, err := template.New("page").Parse(pageTemplate)
 	if err != nil {
 		return err
@@ -46,10 +46,55 @@ func writeHTML(w io.Writer, reports []*Report, verdicts []Verdict) error {
 	for _, r := range reports {
 		v.Title = strings.TrimPrefix(v.Title+", "+r.Dir, ", ")
 		v.Tool = r.Manifest.Tool
-		v.Runs = append(v.Runs, r.view(verdicts))
+		v.Runs = append(v.Runs, r.view(o.Verdicts))
 	}
 	return t.Execute(w, v)
 }
+
+//go:embed page/study.html
+var studyTemplate string
+
+// writeStudyHTML writes one page of tables and notes, under the same policy, with no script.
+func writeStudyHTML(w io.Writer, d *document) error {
+	t, err := template.New("study").Parse(studyTemplate)
+	if err != nil {
+		return err
+	}
+	v := studyView{
+		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'",
+			source(pageStyle)),
+		Style: template.CSS(pageStyle),
+	}
+	for _, s := range d.sections {
+		if s.empty() {
+			continue
+		}
+		view := sectionView{Header: s.header, Notes: s.notes, Title: s.title, Lines: s.lines}
+		for _, row := range s.rows {
+			var cells []string
+			for _, cell := range row {
+				cells = append(cells, plain(fmt.Sprint(cell)))
+			}
+			view.Rows = append(view.Rows, cells)
+		}
+		v.Sections = append(v.Sections, view)
+	}
+	return t.Execute(w, v)
+}
+
+type (
+	studyView struct {
+		Policy   string
+		Style    template.CSS
+		Sections []sectionView
+	}
+	sectionView struct {
+		Header       []string
+		Rows         [][]string
+		Notes, Lines []string
+		Title        string
+	}
+)
 
 // source names content in a content security policy.
 func source(content string) string {
@@ -116,18 +161,20 @@ func (r *Report) view(verdicts []Verdict) runView {
 	}
 	v.FailuresShown = plural(len(v.Failures), "sample") + " with a failed metric."
 	if len(v.Failures) == mostFailures {
-		v.FailuresShown = fmt.Sprintf("The first %d samples with a failed metric; results.jsonl has them all.", mostFailures)
+		v.FailuresShown = fmt.Sprintf("The first %d samples with a failed metric; results.jsonl has them all.",
+			mostFailures)
 	}
 	v.WorstShown = fmt.Sprintf("All %d samples with a score, the lowest score first.", len(v.Worst))
 	if len(v.Worst) == mostWorst {
-		v.WorstShown = fmt.Sprintf("The %d samples with the lowest scores, of %d; results.jsonl has them all.", mostWorst, r.Samples)
+		v.WorstShown = fmt.Sprintf("The %d samples with the lowest scores, of %d; results.jsonl has them all.",
+			mostWorst, r.Samples)
 	}
 	return v
 }
 
 func (s *Summary) view() metricView {
 	const left, width = 5, 154 // of the axis, in pixels
-	at := func(value float64) float64 { return left + width*s.share(value) }
+	at := func(value float64) float64 { return left + width*s.Share(value) }
 	pixels := func(x float64) string { return fmt.Sprintf("%.1f", x) }
 	v := metricView{
 		Name: s.Name, Doc: s.Doc, Mean: s.mean(), LowerIsBetter: s.LowerIsBetter,
@@ -169,7 +216,8 @@ func (r *Report) facts() []factView {
 	models := c.Models()
 	for _, role := range models.Roles() {
 		m := models[role]
-		facts = append(facts, factView{role.Label(), fmt.Sprintf("%s on %s, %s, context %d", m.Name, m.Engine, m.Digest, m.Context)})
+		facts = append(facts, factView{role.Label(),
+			fmt.Sprintf("%s on %s, %s, context %d", m.Name, m.Engine, m.Digest, m.Context)})
 	}
 	for _, p := range c.Prompts {
 		facts = append(facts, factView{"prompt", p.Name + " " + p.Version})
@@ -179,8 +227,10 @@ func (r *Report) facts() []factView {
 	}
 	return append(facts,
 		factView{"seed", fmt.Sprint(c.Seed)},
-		factView{"time", fmt.Sprintf("%.0f s of work, begun %s", r.Manifest.Seconds, r.Manifest.Started.Format("2006-01-02 15:04 MST"))},
-		factView{"answers", fmt.Sprintf("%d computed, %d from the cache", r.Manifest.Calls.Computed, r.Manifest.Calls.Cached)},
+		factView{"time", fmt.Sprintf("%.0f s of work, begun %s", r.Manifest.Seconds,
+			r.Manifest.Started.Format("2006-01-02 15:04 MST"))},
+		factView{"answers", fmt.Sprintf("%d computed, %d from the cache", r.Manifest.Calls.Computed,
+			r.Manifest.Calls.Cached)},
 		factView{"tool", r.Manifest.Tool})
 }
 
@@ -230,7 +280,7 @@ func (r *Report) class(name string, value float64) string {
 	if err != nil {
 		return ""
 	}
-	share := m.share(value)
+	share := m.Share(value)
 	if m.LowerIsBetter {
 		share = 1 - share
 	}

@@ -42,10 +42,10 @@ type (
 	}
 )
 
-func writeJUnit(w io.Writer, reports []*Report, verdicts []Verdict) error {
+func writeJUnit(w io.Writer, reports []*Report, o Options) error {
 	var all junitSuites
 	for _, r := range reports {
-		s := r.junit(verdicts)
+		s := r.junit(o.Verdicts)
 		all.Tests += s.Tests
 		all.Failures += s.Failures
 		all.Errors += s.Errors

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"context"
 	"io"
 
+	"github.com/assay-eval/assay/internal/runs"
 	pq "github.com/parquet-go/parquet-go"
 )
 
@@ -22,18 +24,19 @@ type flat struct {
 
 // WriteScores writes the results of runs as a Parquet file, a row for each sample and metric in the order of the runs.
 // It returns how many there are.
-func WriteScores(w io.Writer, dirs ...string) (n int, err error) {
+func WriteScores(ctx context.Context, w io.Writer, dirs ...string) (n int, err error) {
 	out := pq.NewGenericWriter[flat](w, pq.Compression(&pq.Snappy), pq.MaxRowsPerRowGroup(1<<17))
 	for _, dir := range dirs {
-		run, err := Open(dir)
+		run, err := runs.Open(dir)
 		if err != nil {
 			return 0, err
 		}
-		for r, err := range run.Results() {
+		for r, err := range run.Results(ctx) {
 			if err != nil {
 				return 0, err
 			}
-			row := flat{Run: dir, Sample: r.Sample, Group: some(r.Group), Metric: r.Metric, Error: some(r.Error), Kind: some(string(r.Kind)), Calls: int64(len(r.Calls))}
+			row := flat{Run: dir, Sample: r.Sample, Group: some(r.Group), Metric: r.Metric, Error: some(r.Error),
+				Kind: some(string(r.Kind)), Calls: int64(len(r.Calls))}
 			if r.Score != nil {
 				row.Score = &r.Score.Value
 			}

@@ -2,9 +2,11 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"testing"
 
+	"github.com/assay-eval/assay/internal/runs/runstest"
 	"github.com/assay-eval/assay/metrics"
 	pq "github.com/parquet-go/parquet-go"
 )
@@ -12,16 +14,16 @@ import (
 // Every result of every run is a row, and what a result does not have is null.
 func TestWriteScores(t *testing.T) {
 	names := []string{"a/x", "b/y"}
-	all := results(5, names...)
+	var all []metrics.Result
+	for i := range 5 {
+		all = append(all, scored(fmt.Sprint("s", i), "a/x", float64(i)/10),
+			metrics.Result{Sample: fmt.Sprint("s", i), Metric: "b/y", Error: "no verdict", Kind: metrics.BadReply})
+	}
 	all[0].Group, all[0].Calls, all[0].Cost = "g", []string{"k1", "k2"}, &metrics.Cost{PromptTokens: 7, OutputTokens: 3}
 	dir := filepath.Join(t.TempDir(), "run")
-	w := create(t, dir, manifest(names...))
-	write(t, w, all)
-	if err := w.Close(Calls{}, true); err != nil {
-		t.Fatal(err)
-	}
+	runstest.Write(t, dir, runstest.Manifest(names...), all...)
 	var b bytes.Buffer
-	n, err := WriteScores(&b, dir, dir)
+	n, err := WriteScores(t.Context(), &b, dir, dir)
 	if err != nil || n != 2*len(all) {
 		t.Fatalf("%d rows, %v", n, err)
 	}
@@ -37,7 +39,8 @@ func TestWriteScores(t *testing.T) {
 		if (row.Score == nil) != (r.Score == nil) || row.Score != nil && *row.Score != r.Score.Value {
 			t.Errorf("row %d: the score is %v", i, row.Score)
 		}
-		if (row.Error == nil) != (r.Error == "") || row.Error != nil && (*row.Error != r.Error || *row.Kind != string(r.Kind)) {
+		if (row.Error == nil) != (r.Error == "") || row.Error != nil &&
+			(*row.Error != r.Error || *row.Kind != string(r.Kind)) {
 			t.Errorf("row %d: the error is %v", i, row.Error)
 		}
 		if (row.Group == nil) != (r.Group == "") {
@@ -47,7 +50,7 @@ func TestWriteScores(t *testing.T) {
 	if rows[0].PromptTokens != 7 || rows[0].OutputTokens != 3 || *rows[0].Group != "g" {
 		t.Errorf("%+v", rows[0])
 	}
-	if _, err := WriteScores(&b, t.TempDir()); err == nil {
+	if _, err := WriteScores(t.Context(), &b, t.TempDir()); err == nil {
 		t.Error("a folder without a run was read")
 	}
 }

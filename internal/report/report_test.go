@@ -19,7 +19,8 @@ import (
 	"time"
 
 	"github.com/assay-eval/assay/backend"
-
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/runs/runstest"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
@@ -46,12 +47,12 @@ func without(sample, metric string, kind metrics.Kind, message string) metrics.R
 
 func ptr[T any](v T) *T { return &v }
 
-func at(s string) Time {
+func at(s string) runs.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		panic(err)
 	}
-	return Time{t}
+	return runs.Time{Time: t}
 }
 
 // hostile is what a dataset or a model may say, and what must come out as text everywhere.
@@ -61,11 +62,11 @@ const hostile = "</script><img src=x onerror=alert(1)>|`*_\x1b[31m\u202e\x00]]>&
 func run(t *testing.T) *Report {
 	t.Helper()
 	const claims, questions, noise = "faithfulness/claims", "answer_relevance/questions", "noise/points"
-	m := &Manifest{
+	m := &runs.Manifest{
 		Tool: "assay v0.1.0",
-		Config: Config{
-			Dataset: Dataset{Path: "data/qa.jsonl", SHA256: strings.Repeat("ab", 32), Rows: 24, BadRows: 2},
-			Metrics: []Metric{
+		Config: runs.Config{
+			Dataset: runs.Dataset{Path: "data/qa.jsonl", SHA256: strings.Repeat("ab", 32), Rows: 24, BadRows: 2},
+			Metrics: []runs.Metric{
 				{Name: claims, Doc: "The share of the answer's claims that the contexts support.", Source: "RAGAS (2024), section 3", Max: 1},
 				{Name: questions, Doc: "How near the question is to questions made from the answer.", Source: "RAGAS (2024), section 3", Min: -1, Max: 1},
 				{Name: noise, Doc: "Made up for this test.", Source: "here", Max: 4, LowerIsBetter: true},
@@ -78,7 +79,7 @@ func run(t *testing.T) *Report {
 			Seed:    1,
 		},
 		Started: at("2026-11-21T10:00:00Z"), Finished: ptr(at("2026-11-21T10:01:30Z")), Seconds: 90.25,
-		Calls: Calls{Cached: 3, Computed: 141},
+		Calls: runs.Calls{Cached: 3, Computed: 141},
 		Notes: []string{"the judge is small: " + hostile},
 	}
 	var list []metrics.Result
@@ -99,7 +100,7 @@ func run(t *testing.T) *Report {
 		list = append(list, scored(id, questions, float64(i%7)/8, metrics.Finding{Kind: "question", Text: "How much does it hold?", Value: ptr(0.6251)}))
 		list = append(list, scored(id, noise, 0))
 	}
-	r, err := Summarize(m, each(list))
+	r, err := Summarize(t.Context(), m, each(list))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +171,8 @@ func TestGolden(t *testing.T) {
 	}
 	golden(t, "one.color", render(t, Options{Format: "table", Color: true, Verdicts: verdicts}, r))
 
-	empty, err := Summarize(&Manifest{Tool: "assay v0.1.0", Started: at("2026-11-21T10:00:00Z"),
-		Config: Config{Dataset: Dataset{Path: "b.csv", SHA256: "00", Rows: 3}, Metrics: []Metric{{Name: "faithfulness/claims", Max: 1}}}}, each(nil))
+	empty, err := Summarize(t.Context(), &runs.Manifest{Tool: "assay v0.1.0", Started: at("2026-11-21T10:00:00Z"),
+		Config: runs.Config{Dataset: runs.Dataset{Path: "b.csv", SHA256: "00", Rows: 3}, Metrics: []runs.Metric{{Name: "faithfulness/claims", Max: 1}}}}, each(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,10 +210,10 @@ func TestSummarize(t *testing.T) {
 }
 
 func TestBadResults(t *testing.T) {
-	m := manifest("a/x", "b/y")
+	m := runstest.Manifest("a/x", "b/y")
 	check := func(want string, list ...metrics.Result) {
 		t.Helper()
-		if _, err := Summarize(&m, each(list)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Summarize(t.Context(), &m, each(list)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q", list, err, want)
 		}
 	}
@@ -223,17 +224,17 @@ func TestBadResults(t *testing.T) {
 	check("the score 1.5 is not in the metric's range, 0 to 1", scored("s", "a/x", 1.5))
 	check(`sample "s": two results for a/x`, scored("s", "a/x", 1), scored("s", "b/y", 1), scored("s", "a/x", 1))
 	torn := errors.New("torn")
-	_, err := Summarize(&m, func(yield func(metrics.Result, error) bool) { yield(metrics.Result{}, torn) })
+	_, err := Summarize(t.Context(), &m, func(yield func(metrics.Result, error) bool) { yield(metrics.Result{}, torn) })
 	if !errors.Is(err, torn) {
 		t.Errorf("a file that cannot be read: %v", err)
 	}
 }
 
 func TestNotes(t *testing.T) {
-	m := manifest("a/x", "b/y")
+	m := runstest.Manifest("a/x", "b/y")
 	check := func(list []metrics.Result, want ...string) {
 		t.Helper()
-		r, err := Summarize(&m, each(list))
+		r, err := Summarize(t.Context(), &m, each(list))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +247,7 @@ func TestNotes(t *testing.T) {
 	}
 	three := []metrics.Result{scored("1", "a/x", 1), scored("1", "b/y", 1), scored("2", "a/x", 0)}
 	check(three, "unfinished: 2 of 5 rows", "b/y: one value: no interval")
-	m.Finished = ptr(Now())
+	m.Finished = ptr(runs.Now())
 	check(three, "the results hold 2 rows of 5", "b/y: results for 1 of 2 rows")
 	m.Config.Dataset.BadRows = 1
 	check(three, "1 row of the dataset could not be read and was left out")
@@ -375,7 +376,7 @@ func TestTableIsSafe(t *testing.T) {
 // However many samples there are, the page stays small, and so does the memory that it takes.
 func TestManySamples(t *testing.T) {
 	const n = 200_000
-	m := manifest("a/x", "b/y")
+	m := runstest.Manifest("a/x", "b/y")
 	m.Config.Dataset.Rows = n
 	long := strings.Repeat("ö", 50_000)
 	many := make([]metrics.Finding, 500)
@@ -397,7 +398,7 @@ func TestManySamples(t *testing.T) {
 			}
 		}
 	}
-	r, err := Summarize(&m, results)
+	r, err := Summarize(t.Context(), &m, results)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -15,7 +17,7 @@ import (
 // A Report is what can be said of a run from its results.
 type Report struct {
 	Dir      string // the run folder, as it was given
-	Manifest Manifest
+	Manifest runs.Manifest
 	Samples  int       // that have results
 	Metrics  []Summary // in the manifest's order
 	Worst    []Case    // the samples with the lowest scores, worst first, at most 200
@@ -24,7 +26,7 @@ type Report struct {
 
 // A Summary is a metric's mean over the samples that it could score, and the count of the others.
 type Summary struct {
-	Metric
+	runs.Metric
 	N             int   // scores
 	Failed        int   // samples without a score because something went wrong
 	NotApplicable int   // samples that the metric says nothing about
@@ -33,7 +35,7 @@ type Summary struct {
 	Kinds         map[metrics.Kind]int // the failures by kind
 	Calls         int                  // answers of models used, over all samples
 	Cost          metrics.Cost         // of them
-	Calibration   *Calibration         // nil if the scores are as the metric gave them
+	Calibration   *runs.Calibration    // nil if the scores are as the metric gave them
 	Calibrated    *Calibrated          // beside the scores; nil if the run was given no calibration of this metric
 }
 
@@ -52,12 +54,12 @@ const (
 
 // Load reads a run folder and summarises it, the scores of some metrics as the probabilities that calibrations make
 // of them.
-func Load(dir string, calibrations ...*Calibration) (*Report, error) {
-	run, err := Open(dir)
+func Load(ctx context.Context, dir string, calibrations ...*runs.Calibration) (*Report, error) {
+	run, err := runs.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	r, err := Summarize(&run.Manifest, run.Results(), calibrations...)
+	r, err := Summarize(ctx, &run.Manifest, run.Results(ctx), calibrations...)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,8 @@ func Load(dir string, calibrations ...*Calibration) (*Report, error) {
 // Summarize reads results, which come with those of a sample together, in space that does not grow with their
 // number. A result that contradicts the manifest or itself is an error: a report on damaged results
 // would be wrong without looking it.
-func Summarize(m *Manifest, results iter.Seq2[metrics.Result, error], calibrations ...*Calibration) (*Report, error) {
+func Summarize(ctx context.Context, m *runs.Manifest, results iter.Seq2[metrics.Result, error],
+	calibrations ...*runs.Calibration) (*Report, error) {
 	s := newSummarizer(m)
 	if err := s.given(); err != nil {
 		return nil, err
@@ -86,11 +89,11 @@ func Summarize(m *Manifest, results iter.Seq2[metrics.Result, error], calibratio
 			return nil, err
 		}
 	}
-	return s.report(), nil
+	return s.report(ctx), ctx.Err()
 }
 
 type summarizer struct {
-	manifest *Manifest
+	manifest *runs.Manifest
 	index    map[string]int // of a metric's name
 	metrics  []Summary
 	means    []stats.Mean
@@ -101,7 +104,7 @@ type summarizer struct {
 	failures []Case
 }
 
-func newSummarizer(m *Manifest) *summarizer {
+func newSummarizer(m *runs.Manifest) *summarizer {
 	s := &summarizer{manifest: m, index: map[string]int{}}
 	for i, metric := range m.Config.Metrics {
 		s.index[metric.Name] = i
@@ -130,9 +133,9 @@ func (s *summarizer) add(r metrics.Result) error {
 		m.N++
 		v, scale := r.Score.Value, m.Metric
 		if m.Calibration != nil {
-			v, scale = m.Calibration.Map.At(v), Metric{Max: 1}
+			v, scale = m.Calibration.Map.At(v), runs.Metric{Max: 1}
 		}
-		m.Bins[min(int(scale.share(v)*bins), bins-1)]++
+		m.Bins[min(int(scale.Share(v)*bins), bins-1)]++
 		s.means[i].AddTo(r.Group, v)
 		if m.Calibrated != nil {
 			s.mapped[i].AddTo(r.Group, m.Calibrated.By.Map.At(v))
@@ -156,7 +159,7 @@ func (s *summarizer) add(r metrics.Result) error {
 	return nil
 }
 
-func check(r metrics.Result, m Metric) error {
+func check(r metrics.Result, m runs.Metric) error {
 	switch {
 	case r.Score == nil && r.Error == "":
 		return errors.New("neither a score nor an error")
@@ -174,14 +177,6 @@ func check(r metrics.Result, m Metric) error {
 	return nil
 }
 
-// share is where v lies in the metric's range, from 0 to 1.
-func (m Metric) share(v float64) float64 {
-	if m.Max <= m.Min {
-		return 0
-	}
-	return min(max((v-m.Min)/(m.Max-m.Min), 0), 1)
-}
-
 // close files the open sample among the worst and the failed.
 func (s *summarizer) close() {
 	c := s.open
@@ -197,7 +192,7 @@ func (s *summarizer) close() {
 			continue
 		}
 		m := s.metrics[s.index[r.Metric]]
-		share := m.share(r.Score.Value)
+		share := m.Share(r.Score.Value)
 		if m.LowerIsBetter {
 			share = 1 - share
 		}
@@ -211,16 +206,19 @@ func (s *summarizer) close() {
 	}
 }
 
-func (s *summarizer) report() *Report {
+func (s *summarizer) report(ctx context.Context) *Report {
 	s.close()
+	o := stats.Options{Seed: s.manifest.Config.Seed, Err: ctx.Err}
 	for i := range s.metrics {
 		m := &s.metrics[i]
 		if m.Calibration != nil {
 			m.Min, m.Max, m.LowerIsBetter = 0, 1, false
 		}
-		m.Stats = s.means[i].Summary(stats.Options{Seed: s.manifest.Config.Seed, Min: m.Min, Max: m.Max})
+		o.Min, o.Max = m.Min, m.Max
+		m.Stats = s.means[i].Summary(o)
 		if m.Calibrated != nil {
-			m.Calibrated.Stats = s.mapped[i].Summary(stats.Options{Seed: s.manifest.Config.Seed, Max: 1})
+			o.Min, o.Max = 0, 1
+			m.Calibrated.Stats = s.mapped[i].Summary(o)
 		}
 	}
 	return &Report{
@@ -230,6 +228,33 @@ func (s *summarizer) report() *Report {
 		Worst:    s.worst.list(),
 		Failures: s.failures,
 	}
+}
+
+// calibrate has the metric's scores summarised as probabilities in place of the scores. It returns an error if the run
+// has no such metric.
+func (s *summarizer) calibrate(c *runs.Calibration) error {
+	if err := c.CheckMetrics(s.manifest.Names()); err != nil {
+		return err
+	}
+	i := s.index[c.Metric]
+	s.metrics[i].Calibration, s.metrics[i].Calibrated = c, nil
+	return nil
+}
+
+// given has the probabilities summarised, beside the scores, that the run's own calibrations make of them.
+func (s *summarizer) given() error {
+	for k := range s.manifest.Calibrations {
+		c := &s.manifest.Calibrations[k].Calibration
+		err := c.CheckMetrics(s.manifest.Names())
+		if err == nil {
+			err = c.Map.Check()
+		}
+		if err != nil {
+			return fmt.Errorf("the calibration in the manifest: %v", err)
+		}
+		s.metrics[s.index[c.Metric]].Calibrated = &Calibrated{By: c}
+	}
+	return nil
 }
 
 // A ranking keeps the worst cases. It holds up to twice as many as it keeps, so that the work for
@@ -285,10 +310,10 @@ func (r *Report) Notes() []string {
 			note("%s: lower is better", m.Name)
 		}
 		if m.Calibration != nil {
-			note("%s: %s", m.Name, m.Calibration.note(&r.Manifest.Config))
+			note("%s: %s", m.Name, calibrationNote(m.Calibration, &r.Manifest.Config))
 		}
 		if c := m.Calibrated; c != nil {
-			note("%s, calibrated: %s", m.Name, c.By.note(&r.Manifest.Config))
+			note("%s, calibrated: %s", m.Name, calibrationNote(c.By, &r.Manifest.Config))
 			for _, w := range c.Stats.Warnings {
 				if !slices.Contains(m.Stats.Warnings, w) {
 					note("%s, calibrated: %s", m.Name, w)
@@ -309,18 +334,4 @@ func (s *Summary) kinds() string {
 		text += fmt.Sprintf("%s %d", kind, s.Kinds[kind])
 	}
 	return text
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func were(n int) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
 }

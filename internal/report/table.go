@@ -3,10 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -101,27 +99,6 @@ func ifColor(color bool, c text.Color) text.Colors {
 	return nil
 }
 
-// ranged reports whether a range must be shown, because not all are from 0 to 1.
-func (r *Report) ranged() bool {
-	for _, m := range r.Metrics {
-		if m.Min != 0 || m.Max != 1 {
-			return true
-		}
-	}
-	return false
-}
-
-// title says in one line what was run: the data and the models.
-func (r *Report) title() string {
-	c := r.Manifest.Config
-	s := fmt.Sprintf("%s: %s", filepath.Base(c.Dataset.Path), plural(c.Dataset.Rows, "row"))
-	models := c.Models()
-	for _, role := range models.Roles() {
-		s += ", " + role.Label() + " " + models[role].Name
-	}
-	return s
-}
-
 func (v Verdict) line(several, color bool) string {
 	word, c := "ok  ", text.FgGreen
 	if !v.Passed {
@@ -135,16 +112,6 @@ func (v Verdict) line(several, color bool) string {
 		name = v.Run + ": " + name
 	}
 	return fmt.Sprintf("%s %s: %s", word, plain(name), v.Why)
-}
-
-// plain takes out what could steer a terminal: names and notes can hold anything.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return '\ufffd'
-		}
-		return r
-	}, s)
 }
 
 // wrap breaks a line at spaces, before the given width where it can, and indents what follows.
@@ -168,50 +135,7 @@ func wrap(s string, width int) string {
 	return b.String()
 }
 
-// writeMarkdown writes the table for pages and pull requests.
-func writeMarkdown(w io.Writer, reports []*Report, verdicts []Verdict) error {
-	var b strings.Builder
-	for i, r := range reports {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		ranged, calibrated := r.ranged(), r.calibrated()
-		fmt.Fprintf(&b, "%s\n\n| metric | mean | 95%% interval |%s n | failed | n/a |%s\n", escape(r.title()),
-			when(calibrated, " calibrated | 95% interval |"), when(ranged, " range |"))
-		fmt.Fprintf(&b, "| --- | ---: | ---: |%s ---: | ---: | ---: |%s\n", when(calibrated, " ---: | ---: |"), when(ranged, " --- |"))
-		for i := range r.Metrics {
-			m := &r.Metrics[i]
-			mean, interval := m.calibrated()
-			fmt.Fprintf(&b, "| %s | %s | %s |%s %d | %d | %d |%s\n", escape(m.Name), m.mean(), m.interval(),
-				when(calibrated, fmt.Sprintf(" %s | %s |", mean, interval)), m.N, m.Failed, m.NotApplicable, when(ranged, fmt.Sprintf(" %v to %v |", m.Min, m.Max)))
-		}
-		for i, note := range r.Notes() {
-			fmt.Fprintf(&b, "%s- %s\n", when(i == 0, "\n"), escape(note))
-		}
-	}
-	for i, v := range verdicts {
-		fmt.Fprintf(&b, "%s- **%s** %s\n", when(i == 0, "\n"), when(v.Passed, "ok")+when(!v.Passed, "FAIL"),
-			escape(when(len(reports) > 1, v.Run+": ")+v.Metric+": "+v.Why))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func when(condition bool, s string) string {
-	if condition {
-		return s
-	}
-	return ""
-}
-
-// escape makes text mean itself in Markdown.
-func escape(s string) string {
-	var b strings.Builder
-	for _, r := range plain(s) {
-		if strings.ContainsRune("\\`*_[]<>&#|~$", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
+// writeStudyTable writes for people at a terminal.
+func writeStudyTable(w io.Writer, d *document) error {
+	return writeSections(w, d, func(t table.Writer) { t.Render() })
 }

@@ -41,7 +41,8 @@ func (r *Report) Judge(thresholds []Threshold) ([]Verdict, error) {
 			return nil, err
 		}
 		if t.Bound < m.Min || t.Bound > m.Max {
-			return nil, fmt.Errorf("the threshold %s=%v is not in the metric's range, %v to %v", t.Metric, t.Bound, m.Min, m.Max)
+			return nil, fmt.Errorf("the threshold %s=%v is not in the metric's range, %v to %v", t.Metric, t.Bound,
+				m.Min, m.Max)
 		}
 		v := Verdict{Run: r.Dir, Metric: m.Name, Bound: t.Bound}
 		mean := m.Stats.Mean

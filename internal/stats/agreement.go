@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Weights say how much a disagreement counts in Cohen's kappa.
+// Weights are the disagreement weights of Cohen's kappa.
 type Weights int
 
 // The weights of a disagreement.
@@ -15,10 +15,12 @@ const (
 	Quadratic                 // as the square of how far the values are apart
 )
 
-// CohenKappa is the agreement of two raters beyond what their marginal frequencies would give by chance: 1 is perfect,
-// 0 is chance (Cohen 1960, Educational and Psychological Measurement 20; weighted: Cohen 1968). With a BCa interval.
+// CohenKappa is the inter-rater agreement of two raters beyond what their marginal frequencies would give by chance:
+// 1 is perfect, 0 is chance (Cohen 1960, Educational and Psychological Measurement 20; weighted: Cohen 1968). With a
+// BCa interval.
 func CohenKappa(a, b []float64, w Weights, o Options) (Estimate, error) {
-	return estimate(len(a), kappa(a, b, w), o, "both sides have one and the same value: agreement beyond chance is not defined")
+	return estimate(len(a), kappa(a, b, w), o,
+		"both sides have one and the same value: agreement beyond chance is not defined")
 }
 
 func kappa(a, b []float64, w Weights) statistic {
@@ -37,7 +39,7 @@ func kappa(a, b []float64, w Weights) statistic {
 		}
 		return 1
 	}
-	apart := make([]float64, len(a)) // what each row's disagreement costs
+	apart := make([]float64, len(a)) // each row's weighted disagreement
 	for i := range a {
 		apart[i] = cost(ia[i], ib[i])
 	}
@@ -67,7 +69,7 @@ func kappa(a, b []float64, w Weights) statistic {
 	}
 }
 
-// A Scale says what the differences between ratings mean.
+// A Scale is the level of measurement of ratings: what the differences between them mean.
 type Scale int
 
 // The scales of ratings.
@@ -77,10 +79,10 @@ const (
 	IntervalData              // numbers: the square of their difference
 )
 
-// Krippendorff is Krippendorff's alpha: 1 less the disagreement seen within units over the disagreement of all
-// ratings thrown together (Krippendorff 2004, "Content Analysis", chapter 11; Hayes and Krippendorff 2007). A unit
-// holds the ratings that one thing received, by however many raters; a unit with fewer than two says nothing
-// and is left out. N counts the others. With a BCa interval over the units.
+// Krippendorff is Krippendorff's alpha, inter-rater agreement: 1 less the observed disagreement within units over the
+// expected one, of all ratings pooled (Krippendorff 2004, "Content Analysis", chapter 11; Hayes and Krippendorff
+// 2007). A unit holds the ratings that one item received, by however many raters; a unit with fewer than two says
+// nothing and is left out. N counts the others. With a BCa interval over the units.
 func Krippendorff(units [][]float64, scale Scale, o Options) (Estimate, error) {
 	var paired [][]float64
 	var groups []string

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// krippendorff is the example of Krippendorff 2011, "Computing Krippendorff's alpha-reliability": four observers, twelve
-// units, some ratings missing (0 here).
+// krippendorff is the example of Krippendorff 2011, "Computing Krippendorff's alpha-reliability": four observers,
+// twelve units, some ratings missing (0 here).
 func krippendorff() [][]float64 {
 	observers := [][]float64{
 		{1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0},
@@ -140,7 +140,8 @@ func TestKappa(t *testing.T) {
 	if v, ok := kappa(a, b, Quadratic)(ones(len(a))); !ok || !near(v, 0.4, 1e-12) {
 		t.Errorf("weighted: %v", v)
 	}
-	if _, err := CohenKappa([]float64{1, 1}, []float64{1, 1}, Unweighted, Options{}); err == nil || !strings.Contains(err.Error(), "not defined") {
+	if _, err := CohenKappa([]float64{1, 1}, []float64{1, 1}, Unweighted, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "not defined") {
 		t.Errorf("one value only: %v", err)
 	}
 }
@@ -170,7 +171,8 @@ func TestKrippendorffDegenerate(t *testing.T) {
 	if _, err := Krippendorff([][]float64{{1}, {2}}, Ordinal, Options{}); err == nil {
 		t.Error("single ratings are no error")
 	}
-	if _, err := Krippendorff([][]float64{{3, 3}, {3, 3}}, Ordinal, Options{}); err == nil || !strings.Contains(err.Error(), "equal") {
+	if _, err := Krippendorff([][]float64{{3, 3}, {3, 3}}, Ordinal, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "equal") {
 		t.Errorf("equal ratings: %v", err)
 	}
 	units := slices.Repeat([][]float64{{1, 1}, {2, 2}}, 15)
@@ -202,7 +204,8 @@ func TestAgreementCoverage(t *testing.T) {
 			}
 			x, y := rate(), rate()
 			for range 2 {
-				a, b, pairs, groups = append(a, x), append(b, y), append(pairs, []float64{x, y}), append(groups, string(rune('0'+u)))
+				a, b, pairs, groups = append(a, x), append(b, y), append(pairs, []float64{x, y}),
+					append(groups, string(rune('0'+u)))
 			}
 		}
 		o := Options{Seed: uint64(run), Groups: groups}

@@ -15,7 +15,7 @@ const DeLong Method = "delong"
 const oneClass = "all labels are alike: there is nothing to tell apart"
 
 // AUC is the area under the ROC curve: the probability that a row whose label is true has a higher score than one
-// whose label is false, ties counted half. The interval is DeLong's; of rows in groups, BCa over the groups.
+// whose label is false, ties counted half. The interval is DeLong's; of clustered rows, BCa over the groups.
 // gonum's stat.ROC draws the curve, of sorted scores; the area needs only ranks.
 func AUC(scores []float64, labels []bool, o Options) (Estimate, error) {
 	area := auc(scores, labels)
@@ -73,7 +73,7 @@ func auc(scores []float64, labels []bool) statistic {
 }
 
 // placements returns DeLong's variance of the area, and how many rows the rarer label has. A row's placement
-// is the share of rows of the other label that it is on the right side of: its rank among all less its rank among
+// is the share of rows of the other label that it is ranked rightly against: its rank among all less its rank among
 // its own, over their number (Sun and Xu 2014, IEEE Signal Processing Letters 21).
 func placements(scores []float64, labels []bool) (variance float64, least int) {
 	var own [2][]float64
@@ -134,8 +134,9 @@ func Accuracy(scores []float64, labels []bool, threshold float64, o Options) Sum
 	return Of(right, o)
 }
 
-// BestThreshold is the threshold with the highest accuracy on these rows, half-way between two scores where it can be,
-// and that accuracy. The accuracy flatters: the threshold has seen the labels. See [CrossValidatedAccuracy].
+// BestThreshold is the threshold with the highest accuracy on these rows, half-way between two scores where it can
+// be, and that accuracy. It is optimistic, in-sample: the threshold was fitted to these labels. See
+// [CrossValidatedAccuracy].
 func BestThreshold(scores []float64, labels []bool) (threshold, accuracy float64) {
 	order := sorted(scores)
 	right := 0 // with everything taken for true
@@ -171,13 +172,16 @@ func BestThreshold(scores []float64, labels []bool) (threshold, accuracy float64
 	return threshold, float64(best) / float64(len(order))
 }
 
-// CrossValidatedAccuracy is the accuracy to expect of the best threshold on other rows: the rows are dealt into ten
-// parts, and each part is judged by the threshold that is best on the others. The interval takes the
-// rows' outcomes for independent, though their thresholds share rows.
+// CrossValidatedAccuracy is the out-of-sample accuracy of the best threshold, by ten-fold cross-validation: each fold
+// is classified by the threshold that is best on the others. The interval takes the rows' outcomes for independent,
+// though their thresholds share rows.
 func CrossValidatedAccuracy(scores []float64, labels []bool, o Options) Summary {
 	right := make([]float64, len(scores))
 	part := folds(len(scores), foldCount, o)
 	for k := range foldCount {
+		if o.err() != nil {
+			break
+		}
 		var s []float64
 		var l []bool
 		for i := range scores {

@@ -146,10 +146,12 @@ func TestAUCCoverage(t *testing.T) {
 
 func TestAUCDegenerate(t *testing.T) {
 	e, err := AUC([]float64{1, 2, 3, 4, 5, 6}, []bool{false, false, false, true, true, true}, Options{})
-	if err != nil || e.Value != 1 || e.Interval == nil || e.Interval.Hi != 1 || !near(e.Interval.Lo, math.Cbrt(0.05), 1e-12) {
+	if err != nil || e.Value != 1 || e.Interval == nil || e.Interval.Hi != 1 ||
+		!near(e.Interval.Lo, math.Cbrt(0.05), 1e-12) {
 		t.Errorf("separated: %+v %v", e, err)
 	}
-	if _, err := AUC([]float64{1, 2}, []bool{true, true}, Options{}); err == nil || !strings.Contains(err.Error(), "alike") {
+	if _, err := AUC([]float64{1, 2}, []bool{true, true}, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "alike") {
 		t.Errorf("one label: %v", err)
 	}
 	e, err = AUC([]float64{1, 1, 1, 1}, []bool{true, false, true, false}, Options{})
@@ -191,7 +193,8 @@ func TestCrossValidationIsHonest(t *testing.T) {
 		honest += CrossValidatedAccuracy(scores, labels, Options{Seed: uint64(run)}).Mean / float64(runs)
 	}
 	if margin := 4 * math.Sqrt(0.25/40/float64(runs)); flattered < 0.58 || honest > 0.5+margin {
-		t.Errorf("of scores that tell nothing the best threshold has %.3f, cross-validated %.3f: want over 0.58 and about 0.5", flattered, honest)
+		t.Errorf("of scores that tell nothing the best threshold has %.3f, cross-validated %.3f: want over 0.58 and "+
+			"about 0.5", flattered, honest)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// An Estimate is a statistic of rows with how sure one can be of it.
+// An Estimate is a statistic of rows with its confidence interval.
 type Estimate struct {
 	Value    float64
 	N        int       // rows
@@ -27,8 +27,8 @@ func (e *Estimate) warn(format string, args ...any) {
 // be sorted is sorted once.
 type statistic func(weight []float64) (float64, bool)
 
-// A bootstrap is the distribution of a statistic over resamples, with the two corrections that make its
-// percentiles an interval (Efron 1987).
+// A bootstrap is the bootstrap distribution of a statistic, with BCa's two corrections of its percentiles: bias and
+// acceleration (Efron 1987).
 type bootstrap struct {
 	values       []float64 // sorted
 	bias         float64
@@ -45,20 +45,20 @@ func (b *bootstrap) ends(level float64) (lo, hi float64) {
 	return end(tail), end(1 - tail)
 }
 
-// p is the two-sided p-value of the hypothesis that the statistic is v: one less the level of the BCa interval that
-// ends at v (Efron and Tibshirani 1998, "The problem of regions", Annals of Statistics 26). It and the
-// interval never contradict each other. It is never less than what so many resamples can tell.
+// p is the two-sided p-value of the hypothesis that the statistic is v, by inverting the interval: one less the level
+// of the BCa interval that ends at v (Efron and Tibshirani 1998, "The problem of regions", Annals of Statistics 26).
+// It and the interval never contradict each other. It is never less than what so many resamples can tell.
 func (b *bootstrap) p(v float64) float64 {
 	w := distuv.UnitNormal.Quantile(shareBelow(b.values, v, 1e-12)) - b.bias
 	one := distuv.UnitNormal.CDF(w/(1+b.acceleration*w) - b.bias)
 	return max(min(2*min(one, 1-one), 1), 1/float64(len(b.values)))
 }
 
-// errSame says that resampling leaves the statistic as it is, so that it would claim certainty.
+// errSame says that the bootstrap distribution is degenerate, so that it would claim certainty.
 var errSame = errors.New("the value is the same in all resamples")
 
-// distribution resamples n rows, or the groups that they are in. The share of resamples in which the statistic is not
-// defined is returned as lost; those are left out.
+// distribution resamples n rows or, as a cluster bootstrap, the groups that they are in. The share of resamples in
+// which the statistic is not defined is returned as lost; those are left out.
 func distribution(n int, s statistic, value float64, o Options) (b *bootstrap, lost float64, err error) {
 	units := unitsOf(n, o.Groups)
 	rng := random(o.Seed)
@@ -66,6 +66,9 @@ func distribution(n int, s statistic, value float64, o Options) (b *bootstrap, l
 	b = &bootstrap{}
 	draws := drawsFor(n)
 	for range draws {
+		if err := o.err(); err != nil {
+			return nil, 0, err
+		}
 		clear(weight)
 		for range units {
 			for _, row := range units[rng.IntN(len(units))] {
@@ -85,23 +88,26 @@ func distribution(n int, s statistic, value float64, o Options) (b *bootstrap, l
 		return nil, lost, errSame
 	}
 	b.bias = distuv.UnitNormal.Quantile(shareBelow(b.values, value, 1e-12))
-	b.acceleration = jackknife(n, units, s)
-	return b, lost, nil
+	b.acceleration = jackknife(n, units, s, o)
+	return b, lost, o.err()
 }
 
 // drawsFor is how many resamples of n rows are made: fewer of very many rows, whose distribution is nearly normal.
 func drawsFor(n int) int { return min(max(40_000_000/n, 1000), 2000) }
 
-// jackknife is the acceleration of a statistic: a sixth of the skewness of what leaving out a unit does to it (Efron
-// 1987, section 6). Where it cannot be told, it is 0, which means none.
-func jackknife(n int, units [][]int, s statistic) float64 {
+// jackknife is the acceleration of a statistic: a sixth of the skewness of its jackknife values, which leave out one
+// unit each (Efron 1987, section 6). Where it cannot be computed, it is 0, which means none.
+func jackknife(n int, units [][]int, s statistic, o Options) float64 {
 	weight := make([]float64, n)
 	for i := range weight {
 		weight[i] = 1
 	}
-	parts := min(len(units), max(20_000_000/n, 200), 1000) // of more units several are left out at a time
+	parts := min(len(units), max(20_000_000/n, 200), 1000) // with more units it is a delete-d jackknife
 	var m moments
 	for part := range parts {
+		if o.err() != nil {
+			return 0
+		}
 		for u := part; u < len(units); u += parts {
 			for _, row := range units[u] {
 				weight[row] = 0
@@ -156,6 +162,9 @@ func estimate(n int, s statistic, o Options, undefined string) (Estimate, error)
 	}
 	e.Value = value
 	b, lost, err := distribution(n, s, value, o)
+	if ended := o.err(); ended != nil {
+		return e, ended
+	}
 	if err != nil {
 		e.warn("%v: no interval", err)
 		return e, nil
@@ -166,7 +175,7 @@ func estimate(n int, s statistic, o Options, undefined string) (Estimate, error)
 	return e, nil
 }
 
-// few warns where an interval is rough.
+// few adds the small-sample warning, and what else makes an interval rough.
 func (e *Estimate) few(o Options, lost float64) {
 	what, units := "rows", e.N
 	if k := len(unitsOf(e.N, o.Groups)); k < e.N {
@@ -206,6 +215,9 @@ func differenceOf(n int, first, second statistic, o Options, undefined string) (
 	}
 	d := Difference{Estimate: Estimate{Value: value, N: n}, P: 1}
 	b, lost, err := distribution(n, s, value, o)
+	if ended := o.err(); ended != nil {
+		return d, ended
+	}
 	if err != nil {
 		d.warn("%v: no interval", err)
 		return d, nil
@@ -225,7 +237,7 @@ func ones(n int) []float64 {
 	return w
 }
 
-// folds deals rows into k parts of about one size, those of a group into the same part.
+// folds assigns rows to k grouped folds of about one size: those of a group are in one fold.
 func folds(n, k int, o Options) []int {
 	units := unitsOf(n, o.Groups)
 	rng := rand.New(rand.NewPCG(o.Seed, 0x666f6c6473)) // another stream than the resamples'

@@ -19,14 +19,14 @@ func weightedMean(values []float64) statistic {
 	}
 }
 
-// Davison and Hinkley, example 5.8, give the acceleration 0.0938 for the mean of the air-conditioning data. The jackknife
-// finds it, its sign too; and the ends of the interval and their p-values fit each other, where skewness makes
-// the wrong corrections show.
+// Davison and Hinkley, example 5.8, give the acceleration 0.0938 for the mean of the air-conditioning data. The
+// jackknife finds it, its sign too; and the ends of the interval and their p-values fit each other, where skewness
+// makes the wrong corrections show.
 func TestBootstrapOfMean(t *testing.T) {
 	values := aircon()
 	n := len(values)
 	s := weightedMean(values)
-	if a := jackknife(n, unitsOf(n, nil), s); !near(a, 0.0938, 0.00005) {
+	if a := jackknife(n, unitsOf(n, nil), s, Options{}); !near(a, 0.0938, 0.00005) {
 		t.Errorf("acceleration %v, want 0.0938", a)
 	}
 	e, err := estimate(n, s, Options{}, "")
@@ -72,7 +72,8 @@ func TestBootstrapOfGroups(t *testing.T) {
 	}
 	want := Of(values, o)
 	width := want.Interval.Hi - want.Interval.Lo
-	if i := e.Interval; !near(e.Value, want.Mean, 1e-12) || !near(i.Lo, want.Interval.Lo, 0.04*width) || !near(i.Hi, want.Interval.Hi, 0.08*width) {
+	if i := e.Interval; !near(e.Value, want.Mean, 1e-12) || !near(i.Lo, want.Interval.Lo, 0.04*width) ||
+		!near(i.Hi, want.Interval.Hi, 0.08*width) {
 		t.Errorf("%v %+v, means over groups have %v %+v", e.Value, *i, want.Mean, *want.Interval)
 	}
 	if !strings.Contains(strings.Join(e.Warnings, ";"), "in 40 groups") {
@@ -98,7 +99,8 @@ func TestBootstrapUndefined(t *testing.T) {
 	check(func(w []float64) bool {
 		return math.Abs(w[0]-1)+math.Abs(w[1]-1)+math.Abs(w[2]-1)+math.Abs(w[3]-1)+math.Abs(w[4]-1) > 0
 	}, "no interval", false)
-	if _, err := estimate(n, func([]float64) (float64, bool) { return 0, false }, Options{}, "for a reason"); err == nil || err.Error() != "for a reason" {
+	if _, err := estimate(n, func([]float64) (float64, bool) { return 0, false }, Options{}, "for a reason"); err == nil ||
+		err.Error() != "for a reason" {
 		t.Errorf("never defined: %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A Map turns scores into probabilities. Its fields are what is stored of it.
+// A Map is a calibration map from scores to probabilities. Its fields are what is stored of it.
 type Map struct {
 	Method string    `json:"method"`      // platt, isotonic, identity or constant
 	Slope  float64   `json:"slope"`       // platt: the probability is logistic(slope × score + offset)
@@ -51,7 +51,8 @@ func (m *Map) Check() error {
 	case "platt", "constant", "identity":
 		return nil
 	case "isotonic":
-		if len(m.X) == 0 || len(m.X) != len(m.Y) || !slices.IsSorted(m.X) || len(slices.Compact(slices.Clone(m.X))) != len(m.X) {
+		if len(m.X) == 0 || len(m.X) != len(m.Y) || !slices.IsSorted(m.X) ||
+			len(slices.Compact(slices.Clone(m.X))) != len(m.X) {
 			return errors.New("its x must ascend, with a y for each")
 		}
 		return nil
@@ -62,9 +63,9 @@ func (m *Map) Check() error {
 // floorFor keeps n rows from showing certainty: Laplace's rule of succession.
 func floorFor(n int) float64 { return 1 / float64(n+2) }
 
-// Isotonic fits the probabilities that rise with the score, or fall if that is told, and are nearest to the targets in
-// the mean square: neighbours that are out of order are pooled until none is (PAV: Ayer and others 1955; Zadrozny and
-// Elkan 2002). Equal scores get one probability. gonum has no such fit.
+// Isotonic is isotonic regression, the least-squares fit among functions that do not fall with the score, or do not
+// rise if falling is told: neighbours that are out of order are pooled until none is (pool adjacent violators: Ayer
+// and others 1955; Zadrozny and Elkan 2002). Equal scores get one probability. gonum has no such fit.
 func Isotonic(scores, targets []float64, falling bool) *Map {
 	type block struct{ from, to, sum, n float64 }
 	var blocks []block
@@ -103,13 +104,13 @@ func Isotonic(scores, targets []float64, falling bool) *Map {
 	return m
 }
 
-// Platt fits a logistic curve to the targets, drawn in by as much as so few rows call for (Platt 1999; the method is that of
-// Lin, Lin and Weng 2007, Machine Learning 68). A curve against the direction that is told is none: it is
-// level then.
+// Platt is Platt scaling: a logistic curve fitted to smoothed targets, which are shrunk the more the fewer rows there
+// are (Platt 1999; the method is that of Lin, Lin and Weng 2007, Machine Learning 68). A curve against the direction
+// that is told is none: it is level then.
 func Platt(scores, targets []float64, falling bool) *Map {
 	n, up := float64(len(targets)), sum(targets)
 	high, low := (up+1)/(up+2), 1/(n-up+2)
-	drawn := make([]float64, len(targets))
+	drawn := make([]float64, len(targets)) // smoothed
 	for i, t := range targets {
 		drawn[i] = t*high + (1-t)*low
 	}
@@ -174,17 +175,16 @@ func newton(x, targets []float64) (a, b float64) {
 	return a, b
 }
 
-// A Fit is a map that was chosen by what it does on rows that it was not fitted to.
+// A Fit is a map that was chosen by k-fold cross-validation.
 type Fit struct {
 	Map
-	Losses      map[string]float64 // the log loss of each method, on rows not fitted to
-	Predictions []float64          // the chosen method's for each row, from a map fitted without it
+	Losses      map[string]float64 // the cross-validated log loss of each method
+	Predictions []float64          // the chosen method's for each row, out of fold
 }
 
-// Calibrate fits maps from scores to targets in [0, 1] in each of the ways there are, and chooses the one with the lowest log
-// loss on rows that it was not fitted to: the rows are dealt into ten parts, and each part is predicted from
-// the others. Falling says that high scores are bad. Scores whose Options.Min and Max are 0 and 1 may also be
-// left as they are. If a constant does best, the scores tell nothing.
+// Calibrate fits maps from scores to targets in [0, 1] in each of the ways there are, and chooses the one with the
+// lowest log loss on held-out rows, by ten-fold cross-validation. Falling says that high scores are bad. Scores whose
+// Options.Min and Max are 0 and 1 may also be left as they are. If a constant does best, the scores tell nothing.
 func Calibrate(scores, targets []float64, falling bool, o Options) (*Fit, error) {
 	switch up := sum(targets); {
 	case len(scores) < 2*foldCount:
@@ -199,7 +199,10 @@ func Calibrate(scores, targets []float64, falling bool, o Options) (*Fit, error)
 	f := &Fit{Losses: map[string]float64{}}
 	best := math.Inf(1)
 	for _, way := range ways {
-		p := predictions(scores, targets, part, way.fit)
+		p := predictions(scores, targets, part, way.fit, o)
+		if err := o.err(); err != nil {
+			return nil, err
+		}
 		loss := LogLoss(p, targets)
 		f.Losses[way.name] = loss
 		if loss < best {
@@ -231,10 +234,13 @@ func fitters(falling bool, o Options) []fitter {
 		fitter{"isotonic", func(s, t []float64) *Map { return Isotonic(s, t, falling) }})
 }
 
-// predictions predicts each row from a map fitted to the rows of the other parts.
-func predictions(scores, targets []float64, part []int, fit func(s, t []float64) *Map) []float64 {
+// predictions are out of fold: each row is predicted from a map fitted to the other folds.
+func predictions(scores, targets []float64, part []int, fit func(s, t []float64) *Map, o Options) []float64 {
 	p := make([]float64, len(scores))
 	for k := range foldCount {
+		if o.err() != nil {
+			return p
+		}
 		var s, t []float64
 		for i := range scores {
 			if part[i] != k {

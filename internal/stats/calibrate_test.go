@@ -155,10 +155,10 @@ func TestPredictionsAreOthers(t *testing.T) {
 	}
 	part := folds(len(x), foldCount, Options{})
 	for _, way := range fitters(false, Options{Max: 1}) {
-		before := predictions(x, y, part, way.fit)
+		before := predictions(x, y, part, way.fit, Options{})
 		for _, i := range []int{0, 17, 59} {
 			y[i] = 1 - y[i]
-			if after := predictions(x, y, part, way.fit); after[i] != before[i] {
+			if after := predictions(x, y, part, way.fit, Options{}); after[i] != before[i] {
 				t.Errorf("%s: the prediction of row %d was fitted to its label", way.name, i)
 			}
 			y[i] = 1 - y[i]

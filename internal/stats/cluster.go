@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Rows that share a group, such as the answers of several systems to one question, tell less than as many independent
-// rows. What is independent are the groups, and a mean of rows is the ratio of two sums over them: of the groups'
-// sums and of their sizes. So the groups are resampled, not the rows (the cluster bootstrap: Davison and Hinkley
-// 1997, section 3.8), and where they are many the same analytic interval is taken over each group's part in
+// Rows that share a group, such as the answers of several systems to one question, are clustered: their effective
+// sample size is smaller. What is independent are the groups, and a mean of rows is a ratio estimator over them: of
+// the groups' sums over their sizes. So the groups are resampled, not the rows (the cluster bootstrap: Davison and
+// Hinkley 1997, section 3.8), and where they are many the same analytic interval is taken over each group's part in
 // the deviation from the mean, its sum less its size times the mean (Field and Welsh 2007, "Bootstrapping clustered
 // data", JRSS B 69, on when this holds: many groups, and the rows of different groups independent).
 
@@ -28,7 +28,7 @@ type clusters struct {
 	values   []float64       // those, while there are few enough
 }
 
-// A unit is what is resampled: a group, or one value in none.
+// A unit is the resampling unit: a group (cluster), or one value in none.
 type unit struct {
 	sum float64
 	n   int

@@ -1,5 +1,5 @@
 package stats
 
-// Folds deals n rows into k parts of about one size, those of a group into the same part, and returns the part of
-// each. There are fewer parts where there are fewer groups.
+// Folds assigns n rows to k grouped folds of about one size, those of a group to one fold, and returns the fold of
+// each, for k-fold cross-validation. There are fewer folds where there are fewer groups.
 func Folds(n, k int, o Options) []int { return folds(n, k, o) }

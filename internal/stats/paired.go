@@ -9,42 +9,42 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Pairing is what two scores of the same rows say about each other: the second's less the first's.
+// A Pairing is a paired comparison of two scores of the same rows: the second's less the first's.
 type Pairing struct {
 	Difference Summary // the mean of the differences
 	Wins       int     // rows in which the second is higher
 	Ties       int
 	Losses     int
 	Deviation  float64 // the standard deviation of the differences
-	Effect     float64 // Cohen's d_z, the mean difference over Deviation; 0 without one
+	Effect     float64 // the effect size, Cohen's d_z: the mean difference over Deviation; 0 without one
 
 	// Spread is Deviation for planning: what it would have to be for independent rows to tell as little about
 	// the mean as these rows do. It is Deviation unless rows come in groups.
 	Spread float64
 
 	P      float64 // of the randomisation test, two-sided; of Student's test for very many rows
-	Exact  bool    // all ways to flip the signs were counted
+	Exact  bool    // all permutations of the signs were counted
 	Tested string  // "randomisation" or "t"
 	T      *TTest  // nil if the differences do not vary
 }
 
-// A TTest is Student's test of paired differences (Student 1908); of groups where rows come in groups.
+// A TTest is Student's paired t-test (Student 1908), with cluster-robust variance where rows come in groups.
 type TTest struct {
 	T, P    float64
 	Freedom int
 }
 
 const (
-	countMost = 20     // units whose signs are flipped in all ways
+	countMost = 20     // units up to which all sign patterns are enumerated
 	flips     = 10_000 // at random, of more
 	flipMost  = 10_000 // units; of more the two tests agree, and Student's needs no flips
 )
 
 // Pair compares two scores row by row. Options.Min and Max are those of the scores.
 //
-// The test flips the signs of the differences (Fisher 1935, "The Design of Experiments", section 21): if it made no
-// difference which system is which, every pattern of signs would be as likely. It assumes no distribution.
-// Rows of a group are flipped together.
+// The test is a randomisation (permutation) test that flips the signs of the differences (Fisher 1935, "The Design of
+// Experiments", section 21): if it made no difference which system is which, every pattern of signs would be as
+// likely. It assumes no distribution. Rows of a group are flipped together.
 func Pair(first, second []float64, o Options) Pairing {
 	d := make([]float64, len(first))
 	var m moments
@@ -120,7 +120,7 @@ func (p *Pairing) test(sums []float64, o Options) (value float64, exact bool, te
 	if len(sums) <= countMost {
 		return countFlips(sums), true, "randomisation"
 	}
-	return drawFlips(sums, o.Seed), false, "randomisation"
+	return drawFlips(sums, o), false, "randomisation"
 }
 
 // countFlips is the share of all patterns of signs that bring the sum as far from 0 as it is. Flipping all signs
@@ -152,12 +152,15 @@ func countFlips(sums []float64) float64 {
 
 // drawFlips estimates the same from random patterns; the pattern seen counts as one of them, so that the test
 // keeps its level (Phipson and Smyth 2010, "Permutation p-values should never be zero").
-func drawFlips(sums []float64, seed uint64) float64 {
+func drawFlips(sums []float64, o Options) float64 {
 	total, size := sumOf(sums)
 	limit := math.Abs(total) - 1e-9*size
-	rng := rand.New(rand.NewPCG(seed, 0x666c6970))
+	rng := rand.New(rand.NewPCG(o.Seed, 0x666c6970))
 	as := 1
 	for range flips {
+		if o.err() != nil {
+			return 1
+		}
 		now := 0.0
 		var coins uint64
 		for i, s := range sums {
@@ -185,8 +188,8 @@ func sumOf(sums []float64) (total, size float64) {
 	return total, size
 }
 
-// Holm adjusts p-values of several tests so that the chance of even one false alarm among them stays below the level
-// that an adjusted value is held against (Holm 1979, Scandinavian Journal of Statistics 6). It needs no independence.
+// Holm adjusts p-values of several tests so that the family-wise error rate stays below the level that an adjusted
+// value is compared with (Holm 1979, Scandinavian Journal of Statistics 6). It needs no independence.
 func Holm(p []float64) []float64 {
 	adjusted := make([]float64, len(p))
 	least := 0.0

@@ -13,7 +13,8 @@ func TestSleep(t *testing.T) {
 	first := []float64{0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0, 2}
 	second := []float64{1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4}
 	p := Pair(first, second, Options{})
-	if !near(p.Difference.Mean, 1.58, 1e-12) || p.T == nil || !near(p.T.T, 4.0621, 5e-5) || p.T.Freedom != 9 || !near(p.T.P, 0.002833, 5e-7) {
+	if !near(p.Difference.Mean, 1.58, 1e-12) || p.T == nil || !near(p.T.T, 4.0621, 5e-5) || p.T.Freedom != 9 ||
+		!near(p.T.P, 0.002833, 5e-7) {
 		t.Errorf("%+v %+v", p, p.T)
 	}
 	if p.Wins != 9 || p.Ties != 1 || p.Losses != 0 || !near(p.Effect, 4.0621/math.Sqrt(10), 1e-4) {
@@ -25,8 +26,8 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// Darwin's maize, in eighths of an inch (Fisher 1935, "The Design of Experiments", section 21): of the 2^15 patterns, Fisher
-// counted 863 with a sum of 314 or more, which makes 1726 on both sides.
+// Darwin's maize, in eighths of an inch (Fisher 1935, "The Design of Experiments", section 21): of the 2^15 patterns,
+// Fisher counted 863 with a sum of 314 or more, which makes 1726 on both sides.
 func TestMaize(t *testing.T) {
 	second := []float64{49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48}
 	first := make([]float64, len(second))
@@ -38,7 +39,7 @@ func TestMaize(t *testing.T) {
 		t.Errorf("t %+v, want Fisher's 2.148", p.T)
 	}
 	// Drawn at random the p-value is the same to within the drawing.
-	if drawn := drawFlips(second, 1); !near(drawn, p.P, 4*math.Sqrt(p.P/flips)) {
+	if drawn := drawFlips(second, Options{Seed: 1}); !near(drawn, p.P, 4*math.Sqrt(p.P/flips)) {
 		t.Errorf("drawn %v, counted %v", drawn, p.P)
 	}
 }
@@ -80,7 +81,8 @@ func TestPairLevel(t *testing.T) {
 		}
 		n := float64(runs)
 		margin := 4 * math.Sqrt(0.95*0.05/n)
-		t.Logf("%s: p < 0.05 in %.3f, by t in %.3f, rows for independent %.3f; coverage %.3f", name, float64(alarms)/n, float64(alarmsT)/n, float64(naive)/n, float64(inside)/n)
+		t.Logf("%s: p < 0.05 in %.3f, by t in %.3f, rows for independent %.3f; coverage %.3f", name, float64(alarms)/n,
+			float64(alarmsT)/n, float64(naive)/n, float64(inside)/n)
 		within := func(what string, share, lo, hi float64) {
 			t.Helper()
 			if share < lo-margin || share > hi+margin {
@@ -111,7 +113,8 @@ func TestPairDegenerate(t *testing.T) {
 	}
 	// Always the same difference: no spread, but eight heads in a row.
 	p = Pair(make([]float64, 8), slices.Repeat([]float64{0.5}, 8), Options{Max: 1})
-	if p.P != 2.0/256 || p.T != nil || p.Difference.Interval == nil || p.Difference.Interval.Lo > 0 && p.Difference.Interval.Hi < 0.5 {
+	if p.P != 2.0/256 || p.T != nil || p.Difference.Interval == nil ||
+		p.Difference.Interval.Lo > 0 && p.Difference.Interval.Hi < 0.5 {
 		t.Errorf("one difference: %+v", p)
 	}
 	// However large a difference is, its p-value is that of one pattern among those drawn.

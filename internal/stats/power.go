@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// RowsNeeded is the number of rows on which a paired comparison would find a mean difference of the given size, at
-// the given level (0.95 for p < 0.05), with the given power: the chance of finding it if it is there. The deviation is
+// RowsNeeded is the sample size with which a paired comparison finds a mean difference of the given size, at the given
+// level (0.95 for p < 0.05), with the given power: the probability of finding it if it is there. The deviation is
 // that of the differences: [Pairing.Spread].
 func RowsNeeded(difference, deviation, level, power float64) (int, error) {
 	if !(math.Abs(difference) > 0) || !(level > 0 && level < 1) || !(power > 0 && power < 1) {
@@ -30,7 +30,7 @@ func RowsNeeded(difference, deviation, level, power float64) (int, error) {
 	return rows, nil
 }
 
-// Power is the chance that Student's paired test on n rows finds an effect: a mean difference of so many standard
+// Power is that of Student's paired t-test on n rows for an effect size: a mean difference of so many standard
 // deviations (Cohen 1988, chapter 2). Exact for normal differences.
 func Power(effect float64, n int, level float64) float64 {
 	nu := float64(n - 1)
@@ -39,7 +39,8 @@ func Power(effect float64, n int, level float64) float64 {
 	return 1 - shifted.CDF(t) + shifted.CDF(-t)
 }
 
-// Detectable is the smallest mean difference that n rows would show with the given power, to three digits.
+// Detectable is the minimum detectable effect: the smallest mean difference that n rows find with the given power, to
+// three digits.
 func Detectable(n int, deviation, level, power float64) (float64, error) {
 	if n < 2 || deviation <= 0 {
 		return 0, errors.New("it cannot be told: too few rows, or differences that do not vary")

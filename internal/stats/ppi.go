@@ -9,8 +9,8 @@ import (
 )
 
 // Prediction-powered inference estimates the mean of labels that few rows have from scores that all rows have: the
-// mean score, corrected by how far scores and labels are apart where both are known. It is right however bad the
-// scores are; good ones make it sharp.
+// mean score, corrected by how far scores and labels are apart where both are known (the rectifier). It is valid
+// however bad the scores are; good ones reduce its variance.
 
 // Normal is the interval of a mean of many rows by the normal distribution.
 const Normal Method = "normal"
@@ -24,8 +24,8 @@ type PPI struct {
 	Scored    int     // further rows, with a score only
 	Classical float64 // the mean of the labels alone
 	Alone     Interval
-	Imputed   float64 // the mean of all scores, which is as far off as the scores are
-	Effective float64 // how many labels alone would give as short an interval
+	Imputed   float64 // the mean of all scores, which has their bias
+	Effective float64 // the effective sample size: how many labels alone would give as short an interval
 	Warnings  []string
 
 	model ppiModel
@@ -100,7 +100,7 @@ func (p *PPI) warn(format string, args ...any) {
 	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
 }
 
-// LabelsFor is how many labels would make the interval as short as the given width, the other rows staying as many
+// LabelsFor plans: how many labels would make the interval as short as the given width, the other rows staying as many
 // as they are, and how many labels alone would. It takes rows for independent.
 func (p *PPI) LabelsFor(width float64) (withScores, alone int, err error) {
 	if !(width > 0) {
@@ -147,7 +147,7 @@ func newPPIModel(labels, scores, others []float64, level float64) ppiModel {
 	return m
 }
 
-// lambda is the best reliance on the scores with n labels.
+// lambda is the power-tuning parameter that is best with n labels.
 func (m ppiModel) lambda(n int) float64 {
 	if m.score <= 0 || m.scored == 0 {
 		return 0
@@ -181,8 +181,8 @@ func newParts(labels, scores, others []float64, o Options) parts {
 	return p
 }
 
-// estimate returns the estimate and its standard deviation. In both cases the deviation adds up what each row, or
-// each group, contributes to the deviation of the estimate.
+// estimate returns the estimate and its standard error, which adds up what each row, or each group (cluster-robust),
+// contributes to the estimate's deviation.
 func (p parts) estimate(lambda float64) (value, deviation float64) {
 	n, m := float64(len(p.labels)), float64(len(p.others))
 	rest := make([]float64, 0, len(p.labels)+len(p.others))

@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// By hand from the formulas, with n = 4 and N = 4. Labels 1, 0, 1, 1 have mean 3/4 and variance 3/16; scores 0.9, 0.2, 0.6, 0.7
-// have mean 0.6, and the covariance is (0.25×0.3 + 0.75×0.4 + 0 + 0.25×0.1)/4 = 0.1. The eight scores 0.9, 0.2, 0.6, 0.7, 0.8,
-// 0.1, 0.4, 0.5 have mean 0.525 and variance 2.76/8 - 0.275625 = 0.069375. λ is 0.1 / (2 × 0.069375) = 0.720721.
+// By hand from the formulas, with n = 4 and N = 4. Labels 1, 0, 1, 1 have mean 3/4 and variance 3/16; scores 0.9,
+// 0.2, 0.6, 0.7 have mean 0.6, and the covariance is (0.25×0.3 + 0.75×0.4 + 0 + 0.25×0.1)/4 = 0.1. The eight scores
+// 0.9, 0.2, 0.6, 0.7, 0.8, 0.1, 0.4, 0.5 have mean 0.525 and variance 2.76/8 - 0.275625 = 0.069375. λ is
+// 0.1 / (2 × 0.069375) = 0.720721.
 func TestPPIByHand(t *testing.T) {
 	labels, scores, others := []float64{1, 0, 1, 1}, []float64{0.9, 0.2, 0.6, 0.7}, []float64{0.8, 0.1, 0.4, 0.5}
 	p, err := NewPPI(labels, scores, others, Options{})
@@ -22,7 +23,8 @@ func TestPPIByHand(t *testing.T) {
 	// Variances: of others 0.0625, of the scores 0.065, of y - λf 3/16 - 2λ×0.1 + λ²×0.065.
 	variance := lambda*lambda*0.0625/4 + (0.1875-0.2*lambda+lambda*lambda*0.065)/4
 	half := 1.9599639845 * math.Sqrt(variance)
-	if !near(p.Lambda, lambda, 1e-12) || !near(p.Estimate, estimate, 1e-12) || !near(p.Interval.Lo, estimate-half, 1e-9) || !near(p.Interval.Hi, estimate+half, 1e-9) {
+	if !near(p.Lambda, lambda, 1e-12) || !near(p.Estimate, estimate, 1e-12) || !near(p.Interval.Lo, estimate-half, 1e-9) ||
+		!near(p.Interval.Hi, estimate+half, 1e-9) {
 		t.Errorf("%+v, want %v ± %v, λ = %v", p, estimate, half, lambda)
 	}
 	half = 1.9599639845 * math.Sqrt(0.1875/4)
@@ -39,11 +41,11 @@ func TestPPIByHand(t *testing.T) {
 	}
 }
 
-// A world in which people say yes to a share of the rows and a judge is right with some probability.
+// A world in which people say yes to a share of the rows and a metric is right with some probability.
 type world struct {
 	rng       *rand.Rand
 	yes       float64
-	right     float64 // the judge's accuracy
+	right     float64 // the metric's accuracy
 	perGroup  int
 	labelled  int
 	unlabeled int
@@ -86,7 +88,7 @@ func (w world) draw() (labels, scores, others []float64, groups []string) {
 	return labels, scores, others, groups
 }
 
-// The interval holds the truth as often as it says, whatever the judge is worth; a good judge makes it shorter, by as much as
+// The interval has its nominal coverage, whatever the metric is worth; a good metric makes it shorter, by as much as
 // the theory says, and a bad one no longer than labels alone.
 func TestPPICoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 1))
@@ -120,7 +122,8 @@ func TestPPICoverage(t *testing.T) {
 			effective += p.Effective / float64(w.labelled) / float64(runs)
 		}
 		n := float64(runs)
-		t.Logf("%s: coverage %.3f, λ = 1 %.3f, labels alone %.3f; gain %.2f; imputed %.3f for %.3f", name, float64(inside)/n, float64(plain)/n, float64(alone)/n, effective, imputed, w.yes)
+		t.Logf("%s: coverage %.3f, λ = 1 %.3f, labels alone %.3f; gain %.2f; imputed %.3f for %.3f", name, float64(inside)/n,
+			float64(plain)/n, float64(alone)/n, effective, imputed, w.yes)
 		margin := 4 * math.Sqrt(0.95*0.05/n)
 		for what, k := range map[string]int{"ppi++": inside, "ppi": plain, "labels alone": alone} {
 			if c := float64(k) / n; c < 0.94-margin || c > 0.95+margin {
@@ -132,9 +135,9 @@ func TestPPICoverage(t *testing.T) {
 		}
 	}
 	// The correlation of label and score decides the gain: 1 / (1 - ρ²/(1+n/N)).
-	check("good judge", world{yes: 0.6, right: 0.95, perGroup: 1, labelled: 150, unlabeled: 3000}, 3.2, 5)
-	check("fair judge", world{yes: 0.6, right: 0.8, perGroup: 1, labelled: 150, unlabeled: 1500}, 1.35, 1.6)
-	check("useless judge", world{yes: 0.6, right: 0.5, perGroup: 1, labelled: 150, unlabeled: 1500}, 1, 1.05)
+	check("good metric", world{yes: 0.6, right: 0.95, perGroup: 1, labelled: 150, unlabeled: 3000}, 3.2, 5)
+	check("fair metric", world{yes: 0.6, right: 0.8, perGroup: 1, labelled: 150, unlabeled: 1500}, 1.35, 1.6)
+	check("useless metric", world{yes: 0.6, right: 0.5, perGroup: 1, labelled: 150, unlabeled: 1500}, 1, 1.05)
 	check("in groups", world{yes: 0.6, right: 0.9, perGroup: 5, labelled: 300, unlabeled: 2000}, 1.5, 4)
 }
 
@@ -208,7 +211,8 @@ func TestPPIDegenerate(t *testing.T) {
 	if _, err := NewPPI([]float64{1}, []float64{0.5}, nil, Options{}); err == nil {
 		t.Error("one label is no error")
 	}
-	if _, err := NewPPI([]float64{1, 1, 1}, []float64{0.5, 0.4, 0.1}, []float64{1, 0}, Options{}); err == nil || !strings.Contains(err.Error(), "equal") {
+	if _, err := NewPPI([]float64{1, 1, 1}, []float64{0.5, 0.4, 0.1}, []float64{1, 0}, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "equal") {
 		t.Errorf("equal labels: %v", err)
 	}
 	p, err := NewPPI([]float64{1, 0, 1}, []float64{0.5, 0.4, 0.1}, nil, Options{})

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Brier is the mean squared error of scores as probabilities (Brier 1950, Monthly Weather Review 78): 0 is perfect, and
-// always saying one half gets 1/4. A target is 1 or 0, or the share of raters who said 1.
+// Brier is the Brier score, the mean squared error of scores as probabilities (Brier 1950, Monthly Weather Review
+// 78): 0 is perfect, and always saying one half gets 1/4. A target is 1 or 0, or the share of raters who said 1.
 func Brier(scores, targets []float64, o Options) Summary {
 	squares := make([]float64, len(scores))
 	for i, p := range scores {
@@ -16,7 +16,7 @@ func Brier(scores, targets []float64, o Options) Summary {
 	return Of(squares, o)
 }
 
-// LogLoss is the mean of minus the log of the probability that the scores gave to the targets. Scores of 0 and 1
+// LogLoss is the mean negative log-likelihood (cross-entropy) of the targets under the scores. Scores of 0 and 1
 // must not meet a target that they rule out.
 func LogLoss(scores, targets []float64) float64 {
 	sum := 0.0
@@ -31,11 +31,11 @@ func LogLoss(scores, targets []float64) float64 {
 	return sum / float64(len(scores))
 }
 
-// A Reliability says how well scores hold what they promise as probabilities.
+// A Reliability says how well calibrated scores are as probabilities; its Bins are the reliability diagram.
 type Reliability struct {
 	Error    float64 // the expected calibration error (Naeini, Cooper and Hauskrecht 2015)
-	Expected float64 // of the Error, were the scores perfectly calibrated
-	P        float64 // that it would then be as large
+	Expected float64 // of the Error at this n, were the scores perfectly calibrated
+	P        float64 // that it would then be as large: the p-value of perfect calibration
 	Bins     []Bin   // those that hold rows
 }
 
@@ -45,10 +45,10 @@ type Bin struct {
 	Score, Target float64 // their means
 }
 
-// Calibration bins scores into tenths and compares in each the mean score with the mean target. The error is never 0
-// by chance, and larger for few rows, so beside it stands what perfectly calibrated scores would show: labels
-// drawn 1,000 times with the scores as their probabilities (Bröcker and Smith 2007, Weather and Forecasting
-// 22). For targets that are 0 or 1.
+// Calibration is the expected calibration error over ten bins: in each the mean score is compared with the mean
+// target. The error is biased upwards, and more so for few rows, so beside it stands what perfectly calibrated scores
+// would show at this n, by a parametric bootstrap: labels drawn 1,000 times with the scores as their probabilities
+// (Bröcker and Smith 2007, Weather and Forecasting 22). For targets that are 0 or 1.
 func Calibration(scores, targets []float64, o Options) (Reliability, error) {
 	if len(scores) == 0 {
 		return Reliability{}, errors.New("no rows")
@@ -69,6 +69,9 @@ func Calibration(scores, targets []float64, o Options) (Reliability, error) {
 	const draws = 1000
 	as := 1
 	for range draws {
+		if err := o.err(); err != nil {
+			return r, err
+		}
 		var trues [tenths]float64
 		for _, p := range scores {
 			if rng.Float64() < p {

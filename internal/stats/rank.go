@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Fisher is the interval by Fisher's transformation of a correlation, which is nearly normal. Pearson's r has the variance
-// 1/(n-3) there, if the pairs are bivariate normal (Fisher 1921), and Spearman's (1+r²/2)/(n-3) (Bonett and Wright 2000,
-// Psychometrika 65). It is the method for fewer than 20 independent rows, of which the bootstrap makes too short
-// intervals.
+// Fisher is the interval by Fisher's z transformation of a correlation, which is nearly normal. Pearson's r has the
+// variance 1/(n-3) there, if the pairs are bivariate normal (Fisher 1921), and Spearman's (1+r²/2)/(n-3) (Bonett and
+// Wright 2000, Psychometrika 65). It is the method for fewer than 20 independent rows, where the bootstrap's intervals
+// are too short.
 const Fisher Method = "fisher"
 
 const equalValues = "all values of one side are equal: there is no correlation"
@@ -22,8 +22,8 @@ func Pearson(x, y []float64, o Options) (Estimate, error) {
 	return correlate(len(x), pearson(x, y), o, func(float64) float64 { return 1 })
 }
 
-// correlate estimates a correlation, that of few independent rows with Fisher's interval. The variance, which may depend
-// on the correlation, is relative to Pearson's.
+// correlate estimates a correlation, that of few independent rows with Fisher's interval. The variance, which may
+// depend on the correlation, is relative to Pearson's.
 func correlate(n int, s statistic, o Options, variance func(r float64) float64) (Estimate, error) {
 	if n == 0 || n >= few || len(unitsOf(n, o.Groups)) < n {
 		return estimate(n, s, o, equalValues)

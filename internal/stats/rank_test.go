@@ -67,9 +67,11 @@ func TestWeightedStatistics(t *testing.T) {
 		check("pearson", pearson, plainPearson)
 		check("spearman", spearman, func(x, y []float64) float64 { return plainPearson(plainRanks(x), plainRanks(y)) })
 		check("kendall", kendall, plainKendall)
-		check("auc", func(x, y []float64) statistic { return auc(x, positive(y)) }, func(x, y []float64) float64 { return plainAUC(x, positive(y)) })
+		check("auc", func(x, y []float64) statistic { return auc(x, positive(y)) },
+			func(x, y []float64) float64 { return plainAUC(x, positive(y)) })
 		for _, weights := range []Weights{Unweighted, Quadratic} {
-			check("kappa", func(x, y []float64) statistic { return kappa(x, y, weights) }, func(x, y []float64) float64 { return plainKappa(x, y, weights) })
+			check("kappa", func(x, y []float64) statistic { return kappa(x, y, weights) },
+				func(x, y []float64) float64 { return plainKappa(x, y, weights) })
 		}
 	}
 }
@@ -206,7 +208,8 @@ func TestCorrelationCoverage(t *testing.T) {
 }
 
 func TestCorrelationsDegenerate(t *testing.T) {
-	if _, err := Spearman([]float64{1, 2, 3}, []float64{1, 1, 1}, Options{}); err == nil || !strings.Contains(err.Error(), "equal") {
+	if _, err := Spearman([]float64{1, 2, 3}, []float64{1, 1, 1}, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "equal") {
 		t.Errorf("equal values: %v", err)
 	}
 	if _, err := Kendall(nil, nil, Options{}); err == nil {

@@ -1,15 +1,15 @@
-// Package stats says how sure one can be of what was measured.
+// Package stats computes statistics with confidence intervals, and tests of differences.
 //
 // Its parts, a file each:
 //
-//	stats.go, cluster.go    means, also of rows that come in groups
-//	bootstrap.go            intervals for any statistic of rows, and for the difference of two
-//	rank.go, auc.go         how far scores agree with labels: correlations, the ROC curve, thresholds
-//	agreement.go            how far raters agree with each other
-//	probability.go          how good scores are as probabilities
-//	calibrate.go            maps from scores to probabilities, fitted and tested on different rows
-//	paired.go, power.go     two systems on the same rows, and how many rows are enough
-//	ppi.go                  a few labels and many scores: prediction-powered inference
+//	stats.go, cluster.go    means, also of clustered rows
+//	bootstrap.go            BCa bootstrap intervals for any statistic of rows, and for the difference of two
+//	rank.go, auc.go         agreement of scores with labels: rank correlations, AUC, thresholds
+//	agreement.go            inter-rater agreement: Krippendorff's alpha, Cohen's kappa
+//	probability.go          scores as probabilities: Brier score, log loss, expected calibration error
+//	calibrate.go            calibration maps (Platt, isotonic), chosen by k-fold cross-validation
+//	paired.go, power.go     paired comparisons: randomisation test, t-test, power, minimum detectable effect
+//	ppi.go                  prediction-powered inference: a few labels and many scores
 //
 // No number travels alone: a [Summary] or an [Estimate] carries how many values there were, a confidence interval
 // with the method that gave it, and warnings. Nothing is random from one run to the next: whatever is drawn
@@ -35,6 +35,19 @@ type Options struct {
 	// Groups holds the group of each row, for functions that take slices of rows: rows that share a group
 	// are not independent. A row in "" is in no group; nil: no row is in one.
 	Groups []string
+
+	// Err, a context's for example, is asked while something is drawn many times: once it returns an error, the work is
+	// given up. A function that returns errors returns that one; what any other returns then means nothing, and it is the
+	// caller who asks Err again. nil: never.
+	Err func() error
+}
+
+// err is what Err says, nil without one.
+func (o Options) err() error {
+	if o.Err == nil {
+		return nil
+	}
+	return o.Err()
 }
 
 func (o Options) level() float64 {
@@ -46,8 +59,12 @@ func (o Options) level() float64 {
 
 // A Summary describes a set of values by their mean.
 type Summary struct {
-	N        int
-	Groups   int       // independent ones, single values included, as far as they are kept apart; 0 where no two values share one
+	N int // values
+
+	// Groups are the independent ones, single values included, as far as they are kept apart; 0 where no two values
+	// share one.
+	Groups int
+
 	Mean     float64   // 0 if N is 0: look at N first
 	Interval *Interval // nil if there is none: then a warning says why
 	Warnings []string
@@ -84,7 +101,7 @@ const (
 const (
 	resamples = 10_000
 	keepMost  = 2_000 // values; a larger set is summarised by its moments
-	few       = 20    // values; below it the bootstrap's intervals are known to be too short
+	few       = 20    // values; below it, where the bootstrap's intervals are too short, there is a small-sample warning
 )
 
 // A Mean takes in values one by one, in bounded space, and summarises them. The zero Mean is empty.
@@ -174,7 +191,8 @@ func (m *Mean) Summary(o Options) Summary {
 		s.Groups = m.clusters.count()
 		what, units = "groups", s.Groups
 		if m.clusters.thrown {
-			warn("%d values from more than %d groups, whose rows are not independent: the interval is over %d parts that hold whole groups", m.n, mostGroups, units)
+			warn("%d values from more than %d groups, whose rows are not independent: the interval is over %d parts "+
+				"that hold whole groups", m.n, mostGroups, units)
 		} else if units > 1 {
 			warn("%d values from %d groups, whose rows are not independent: the interval is over the groups", m.n, units)
 		}
@@ -255,7 +273,7 @@ func (m *Mean) abc(level, m2, a float64) *Interval {
 }
 
 func (m *Mean) bca(o Options, units []unit, a float64) *Interval {
-	means, below := m.resample(o.Seed, units)
+	means, below := m.resample(o, units)
 	b := bootstrap{values: means, bias: distuv.UnitNormal.Quantile(below), acceleration: a}
 	lo, hi := b.ends(o.Level)
 	return &Interval{Lo: m.within(lo), Hi: m.within(hi), Level: o.Level, Method: BCa}
@@ -263,7 +281,7 @@ func (m *Mean) bca(o Options, units []unit, a float64) *Interval {
 
 // resample returns the means of resamples of the units, sorted, and the share of them below the mean of the values,
 // equal ones counted half. The share is never 0 or 1.
-func (m *Mean) resample(seed uint64, units []unit) (means []float64, below float64) {
+func (m *Mean) resample(o Options, units []unit) (means []float64, below float64) {
 	slices.SortFunc(units, unit.compare) // so that the order in which they came does not matter
 	sums, sizes := make([]float64, len(units)), make([]int, len(units))
 	alike := true // in size: then only the sums are drawn
@@ -271,9 +289,12 @@ func (m *Mean) resample(seed uint64, units []unit) (means []float64, below float
 		sums[i], sizes[i] = u.sum, u.n
 		alike = alike && u.n == units[0].n
 	}
-	rng := random(seed)
+	rng := random(o.Seed)
 	means = make([]float64, resamples)
 	for i := range means {
+		if o.err() != nil {
+			break
+		}
 		sum, n := 0.0, 0
 		if alike {
 			for range sums {

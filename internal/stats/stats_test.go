@@ -165,7 +165,8 @@ func TestDegenerate(t *testing.T) {
 	}
 	s = Of([]float64{0.1, 0.1, 0.1}, Options{Min: -1, Max: 1})
 	p := 1 - math.Cbrt(0.05)
-	if i := s.Interval; s.Mean != 0.1 || !near(i.Lo, 0.1-1.1*p, 1e-12) || !near(i.Hi, 0.1+0.9*p, 1e-12) || len(s.Warnings) != 2 {
+	if i := s.Interval; s.Mean != 0.1 || !near(i.Lo, 0.1-1.1*p, 1e-12) || !near(i.Hi, 0.1+0.9*p, 1e-12) ||
+		len(s.Warnings) != 2 {
 		t.Errorf("three equal values: %+v, %+v", s, *i)
 	}
 	s = Of([]float64{0, 1}, Options{Max: 1})
@@ -197,7 +198,8 @@ func TestProperties(t *testing.T) {
 			t.Errorf("n = %d: not repeatable: %+v and %+v", n, again, s)
 		}
 		rng.Shuffle(n, func(i, j int) { values[i], values[j] = values[j], values[i] })
-		if again := Of(values, Options{Seed: 7}).Interval; !near(again.Lo, s.Interval.Lo, 1e-9) || !near(again.Hi, s.Interval.Hi, 1e-9) {
+		if again := Of(values, Options{Seed: 7}).Interval; !near(again.Lo, s.Interval.Lo, 1e-9) ||
+			!near(again.Hi, s.Interval.Hi, 1e-9) {
 			t.Errorf("n = %d: in another order %+v, before %+v", n, *again, *s.Interval)
 		}
 		if width := s.Interval.Hi - s.Interval.Lo; width >= previous || s.Interval.Lo > s.Mean || s.Interval.Hi < s.Mean {
@@ -222,7 +224,8 @@ func TestConstantSpace(t *testing.T) {
 	}
 	// The standard error is that of five equally likely values: sqrt(1/8) over a thousand.
 	half := 1.959964 * math.Sqrt(0.125) / 1000
-	if s := m.Summary(Options{}); s.Mean != 0.5 || !near(s.Interval.Lo, 0.5-half, 1e-6) || !near(s.Interval.Hi, 0.5+half, 1e-6) {
+	if s := m.Summary(Options{}); s.Mean != 0.5 || !near(s.Interval.Lo, 0.5-half, 1e-6) ||
+		!near(s.Interval.Hi, 0.5+half, 1e-6) {
 		t.Errorf("%+v %+v, want 0.5 ± %v", s, *s.Interval, half)
 	}
 }
@@ -239,7 +242,8 @@ func FuzzMean(f *testing.F) {
 		if s.N != len(values) || (s.Interval == nil) != (s.N < 2) {
 			t.Fatalf("%v: %+v", values, s)
 		}
-		if i := s.Interval; i != nil && !(0 <= i.Lo && i.Lo <= i.Hi && i.Hi <= 1 && i.Lo <= s.Mean+1e-9 && s.Mean <= i.Hi+1e-9) {
+		if i := s.Interval; i != nil && !(0 <= i.Lo && i.Lo <= i.Hi && i.Hi <= 1 && i.Lo <= s.Mean+1e-9 &&
+			s.Mean <= i.Hi+1e-9) {
 			t.Fatalf("%v: mean %v, interval %+v", values, s.Mean, *i)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-// An Answerer is a plain RAG: it finds the passages for a question and has the model answer from them. It is
+// An Answerer is a plain RAG: it retrieves the passages for a question and has the model answer from them. It is
 // meant as a baseline to measure others by, and as a source of something to measure.
 type Answerer struct {
 	Writer    *Writer
@@ -102,17 +102,19 @@ func (a *Answerer) answer(ctx context.Context, row *Answered) error {
 		row.ContextIDs = append(row.ContextIDs, p.ID)
 		row.Scores = append(row.Scores, h.Score)
 	}
-	row.Sample.Answer, err = a.Writer.ask(ctx, "answer", answerData{row.Question, row.Contexts}, func(text string) string {
-		if text == "" {
-			return "the reply is empty"
-		}
-		return ""
-	})
+	row.Sample.Answer, err = a.Writer.ask(ctx, answerPrompt, answerData{row.Question, row.Contexts},
+		func(text string) string {
+			if text == "" {
+				return "the reply is empty"
+			}
+			return ""
+		})
 	return err
 }
 
 // AnswerAll answers questions and hands the rows to emit in their order. It begins with the one numbered first.
-func (a *Answerer) AnswerAll(ctx context.Context, questions []*metrics.Sample, first int, emit func(Answered) error) error {
+func (a *Answerer) AnswerAll(ctx context.Context, questions []*metrics.Sample, first int,
+	emit func(Answered) error) error {
 	return inOrder(ctx, first, width(a.Writer.Model),
 		func(item, _ int) bool { return item < len(questions) },
 		func(ctx context.Context, item int) (Answered, error) { return a.Answer(ctx, questions[item]) },

@@ -7,30 +7,23 @@
 package testset
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// Prompts are the texts to ask with, by name.
-type Prompts map[string]*prompts.Prompt
-
 //go:embed prompts/*.tmpl
 var promptFiles embed.FS
 
-// The prompts, each with an example of what its templates may use.
+// The data that the prompts are rendered with.
 type (
 	answerData struct {
 		Question string
@@ -41,82 +34,36 @@ type (
 	groundedData struct{ Question, Text, Answer string }
 )
 
-func promptExamples() map[string]any {
-	grounded := groundedData{"<question>", "<text>", "<answer>"}
-	return map[string]any{
-		"answer":           answerData{"<question>", []string{"<text>"}},
-		"question":         questionData{"<title>", "<text>"},
-		"question_several": severalData{"<text>", "<question>"},
-		"grounded":         grounded,
-		"contradiction":    grounded,
-		"ungrounded":       grounded,
-		"incomplete":       grounded,
-	}
+// The prompts, each with an example of what its templates may use.
+var (
+	answerPrompt          = prompt("answer", answerData{"<question>", []string{"<text>"}}, "<question>")
+	questionPrompt        = prompt("question", questionData{"<title>", "<text>"}, "<text>")
+	questionSeveralPrompt = prompt("question_several", severalData{"<text>", "<question>"}, "<question>")
+	groundedPrompt        = prompt("grounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	contradictionPrompt   = prompt("contradiction", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	ungroundedPrompt      = prompt("ungrounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	incompletePrompt      = prompt("incomplete", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+)
+
+// prompt is a built-in one, whose last message must show a part of the example.
+func prompt(name string, data any, shown string) *prompts.Prompt {
+	return prompts.From(promptFiles, "prompts/"+name+".tmpl", prompts.Example{
+		Data: data, Shown: map[string]string{"what it is about": shown},
+	})
 }
 
-// LoadPrompts returns the built-in prompts; those that the root of own holds as NAME.tmpl take their places. Own
-// may be nil.
-func LoadPrompts(own fs.FS) (Prompts, error) {
-	dir, err := fs.Sub(promptFiles, "prompts")
-	if err != nil {
-		return nil, err
-	}
-	prompts := Prompts{}
-	for _, from := range []fs.FS{dir, own} {
-		if from == nil {
-			continue
-		}
-		files, err := fs.Glob(from, "*.tmpl")
-		if err != nil {
-			return nil, err
-		}
-		if len(files) == 0 {
-			return nil, errors.New("no prompts there: want files such as answer.tmpl")
-		}
-		for _, file := range files {
-			p, err := readPrompt(from, file)
-			if err != nil {
-				return nil, err
-			}
-			prompts[p.Name] = p
-		}
-	}
-	return prompts, nil
+// Prompts returns the built-in prompts, by name.
+func Prompts() []*prompts.Prompt {
+	return []*prompts.Prompt{answerPrompt, contradictionPrompt, groundedPrompt, incompletePrompt, questionPrompt,
+		questionSeveralPrompt, ungroundedPrompt}
 }
 
-func readPrompt(from fs.FS, file string) (*prompts.Prompt, error) {
-	text, err := fs.ReadFile(from, file)
-	if err != nil {
-		return nil, err
-	}
-	p, err := prompts.Parse(file, string(text))
-	if err != nil {
-		return nil, err
-	}
-	example, ok := promptExamples()[p.Name]
-	if !ok {
-		return nil, fmt.Errorf("%s: nothing uses a prompt of this name: there are %s", file,
-			strings.Join(slices.Sorted(maps.Keys(promptExamples())), ", "))
-	}
-	messages, err := p.Render(example)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %v", file, err)
-	}
-	want := "<question>"
-	if p.Name == "question" {
-		want = "<text>"
-	}
-	if last := messages[len(messages)-1].Text; !strings.Contains(last, want) {
-		return nil, fmt.Errorf("%s: the last message does not show what it is about", file)
-	}
-	return p, nil
-}
-
-// Versions returns the version and digest of each prompt, for a record of what was asked.
-func (ps Prompts) Versions() map[string]string {
+// Versions returns the version and digest of each prompt that is asked with own in place, for a record of it.
+func Versions(own prompts.Set) map[string]string {
 	versions := make(map[string]string)
-	for name, p := range ps {
-		versions[name] = p.Version + " " + p.Digest
+	for _, p := range Prompts() {
+		p = own.For(p)
+		versions[p.Name] = p.Version + " " + p.Digest
 	}
 	return versions
 }
@@ -124,12 +71,9 @@ func (ps Prompts) Versions() map[string]string {
 // A Writer is a model that writes, and what to ask it with.
 type Writer struct {
 	Model   backend.Backend
-	Prompts Prompts
-	Seed    uint64 // of everything that is drawn at random
+	Prompts prompts.Set // the user's, in place of the built-in ones
+	Seed    uint64      // of everything that is drawn at random
 }
-
-// maxDraws is how often a reply is had before its row fails.
-const maxDraws = 3
 
 // A badReply is the reason why no reply was of use.
 type badReply struct{ reason, reply string }
@@ -140,47 +84,35 @@ func (b *badReply) Error() string { return fmt.Sprintf("%s; the reply was %q", b
 func (b *badReply) Is(target error) bool { return target == metrics.ErrBadReply }
 
 // ask has the model reply to a prompt. A reply of which check says why it is of no use is asked for again as
-// another draw, warmer each time; in the end the error is a *badReply. Errors of the model are returned as they are.
-func (w *Writer) ask(ctx context.Context, prompt string, data any, check func(text string) string) (string, error) {
-	p, ok := w.Prompts[prompt]
-	if !ok {
-		return "", fmt.Errorf("no prompt %q", prompt)
-	}
-	messages, err := p.Render(data)
+// another draw; in the end the error is a *badReply. Errors of the model are returned as they are.
+func (w *Writer) ask(ctx context.Context, p *prompts.Prompt, data any, check func(text string) string) (string, error) {
+	messages, err := w.Prompts.For(p).Render(data)
 	if err != nil {
 		return "", fmt.Errorf("prompt %s: %v", p.Name, err)
 	}
-	for try := 0; ; try++ {
-		sampling := p.Sampling
-		if try > 0 {
-			sampling.Temperature = max(sampling.Temperature, 0.35*float64(try))
-			sampling.TopP = cmp.Or(sampling.TopP, 0.95)
-		}
-		if sampling.Temperature > 0 {
-			sampling.Seed += w.Seed
-		}
-		g, err := w.Model.Generate(ctx, &backend.GenerateRequest{
-			Messages: messages, Stop: p.Stop, MaxTokens: p.MaxTokens, Sampling: sampling, Draw: try, Once: true,
-		})
-		if err != nil {
-			return "", fmt.Errorf("prompt %s: %w", p.Name, err)
-		}
-		text := strings.TrimSpace(strings.ToValidUTF8(g.Text, "\uFFFD"))
+	m := metrics.Models{Roles: metrics.Roles{backend.Judge: w.Model}, Prompts: w.Prompts, Seed: w.Seed}
+	var last *badReply
+	reply, err := ask.Judge(ctx, m, ask.Query{Prompt: p, Data: data}, func(r ask.Reply) (string, error) {
+		text := strings.TrimSpace(r.Text)
 		reason := ""
-		if g.Stop != backend.StopEnd {
-			reason = "the reply was cut at its length limit, or repeated itself"
-		} else if copies(messages, text) {
+		switch {
+		case r.Cut:
+			reason = metrics.ErrCut.Error()
+		case copies(messages, text):
 			reason = "the reply copies an example of the prompt"
-		} else {
+		default:
 			reason = check(text)
 		}
-		if reason == "" {
-			return text, nil
+		if reason != "" {
+			last = &badReply{reason, metrics.Bounded(text)}
+			return "", last
 		}
-		if try+1 == maxDraws {
-			return "", &badReply{reason, bounded(text)}
-		}
+		return text, nil
+	})
+	if errors.Is(err, metrics.ErrBadReply) {
+		return "", last
 	}
+	return reply, err
 }
 
 // copies reports whether most of what a reply says, by its runs of four words, is what the model said in the
@@ -219,17 +151,4 @@ func runs(text string) []string {
 func fatal(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, backend.ErrUnavailable) || errors.Is(err, backend.ErrClosed) ||
 		errors.Is(err, errors.ErrUnsupported)
-}
-
-// bounded cuts text to what a message may quote.
-func bounded(text string) string {
-	const limit = 200
-	if len(text) <= limit {
-		return text
-	}
-	end := limit
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }

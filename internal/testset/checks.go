@@ -12,7 +12,8 @@ import (
 
 // pointers are words by which a question gives away that it was written from a text.
 func pointers() []string {
-	return []string{"the text", "the texts", "this text", "the passage", "the passages", "this passage", "the context", "the document",
+	return []string{"the text", "the texts", "this text", "the passage", "the passages", "this passage", "the context",
+		"the document",
 		"this document", "the article", "this article", "the excerpt", "the author", "according to the"}
 }
 
@@ -56,7 +57,7 @@ func refuses(text string) bool {
 	return false
 }
 
-// grounded is the share of an answer's words that stand in the text.
+// grounded is the lexical overlap of an answer with the text: the share of its words that stand there.
 func grounded(answer, text string) float64 {
 	return shareIn(tokenize.Words(answer), text)
 }

@@ -29,7 +29,8 @@ func TestDocs(t *testing.T) {
 				cells += " |"
 			}
 		}
-		if !regexp.MustCompile("(?m)^\\| `" + string(row.Kind) + "` \\|[^|]*\\|" + regexp.QuoteMeta(cells) + "$").Match(page) {
+		if !regexp.MustCompile("(?m)^\\| `" + string(row.Kind) + "` \\|[^|]*\\|" + regexp.QuoteMeta(cells) + "$").
+			Match(page) {
 			t.Errorf("the page does not say that %s has the labels %s", row.Kind, cells)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -57,7 +58,8 @@ func ParseTypes(names []string, r Recipe) ([]Type, error) {
 		case r == WikiEval && t != Single:
 			return nil, fmt.Errorf("the recipe wikieval has no questions of type %q: only single", name)
 		case r == Questions && (t == Unanswerable || t == Noisy):
-			return nil, fmt.Errorf("the type %q is about the contexts of a row, and the recipe questions writes none: only single and several", name)
+			return nil, fmt.Errorf("the type %q is about the contexts of a row, and the recipe questions writes none: "+
+				"only single and several", name)
 		}
 		types = append(types, t)
 	}
@@ -91,10 +93,10 @@ func NewMaker(w *Writer, r *corpus.Retriever, recipe Recipe, types []Type, n int
 func (m *Maker) passage(id string) corpus.Passage { return m.Retriever.Passages[m.index[id]] }
 
 const (
-	roundTrip  = 20 // passages that a question is looked up in: its own must be the first, or none of them
+	roundTrip  = 20 // the top k that a question retrieves: its own passage must be the first, or none of them
 	minWords   = 20 // of a passage to ask about
 	partnerTop = 5  // the second passage of a question of two must be among so many
-	distractor = 3  // passages that stand beside the one of a noisy question, and instead of that of an unanswerable one
+	distractor = 3  // passages beside the one of a noisy question, and instead of that of an unanswerable one
 	padding    = 2  // passages that pad a context
 )
 
@@ -220,7 +222,7 @@ func (m *Maker) fill(ctx context.Context, d *Draft, index int) error {
 		return err
 	}
 	var err error
-	d.Answer, err = m.line(ctx, "grounded", groundedData{d.Question, text, ""}, func(reply string) string {
+	d.Answer, err = m.line(ctx, groundedPrompt, groundedData{d.Question, text, ""}, func(reply string) string {
 		return checkAnswer(d.Question, reply, text)
 	})
 	if err != nil {
@@ -238,26 +240,26 @@ func (m *Maker) fill(ctx context.Context, d *Draft, index int) error {
 }
 
 // line is the model's reply to a prompt, as one line that passes check.
-func (m *Maker) line(ctx context.Context, prompt string, data any, check func(string) string) (string, error) {
-	text, err := m.Writer.ask(ctx, prompt, data, func(text string) string { return check(oneLine(text)) })
+func (m *Maker) line(ctx context.Context, p *prompts.Prompt, data any, check func(string) string) (string, error) {
+	text, err := m.Writer.ask(ctx, p, data, func(text string) string { return check(oneLine(text)) })
 	return oneLine(text), err
 }
 
 // question has the model ask about the passages.
 func (m *Maker) question(ctx context.Context, d *Draft, own []int) error {
 	p := m.Retriever.Passages[own[0]]
-	prompt, data := "question", any(questionData{p.Title, p.Text})
+	asked, data := questionPrompt, any(questionData{p.Title, p.Text})
 	if len(own) > 1 {
-		prompt, data = "question_several", severalData{p.Titled(), m.Retriever.Passages[own[1]].Titled()}
+		asked, data = questionSeveralPrompt, severalData{p.Titled(), m.Retriever.Passages[own[1]].Titled()}
 	}
 	var err error
-	d.Question, err = m.line(ctx, prompt, data, checkQuestion)
+	d.Question, err = m.line(ctx, asked, data, checkQuestion)
 	return err
 }
 
-// roundTrip looks the question up. It is kept if its own passage comes first, and a second one soon after. A
-// passage that is not among the first 20 makes a negative of the question; one in between leaves it uncertain what
-// answers it.
+// roundTrip is the round-trip consistency filter of ARES: it looks the question up. It is kept if its own passage
+// comes first, and a second one soon after. A passage that is not among the first 20 makes a negative of the
+// question; one in between leaves it uncertain what answers it.
 func (m *Maker) roundTrip(ctx context.Context, d *Draft, own []int, text string) (bool, error) {
 	hits, err := m.Retriever.Search(ctx, d.Question, roundTrip)
 	if err != nil {
@@ -275,7 +277,8 @@ func (m *Maker) roundTrip(ctx context.Context, d *Draft, own []int, text string)
 		d.drop(fmt.Sprintf("the question does not find its passage among %d", roundTrip), "")
 		return false, nil
 	case len(own) > 1 && first > 2 || len(own) == 1 && first != 1:
-		d.drop("another passage answers the question better", fmt.Sprintf("its own comes as number %d, after %s", first, m.Retriever.Passages[hits[0].Index].ID))
+		d.drop("another passage answers the question better",
+			fmt.Sprintf("its own comes as number %d, after %s", first, m.Retriever.Passages[hits[0].Index].ID))
 		return false, nil
 	case len(own) > 1 && (rank(own[1]) == 0 || rank(own[1]) > partnerTop):
 		d.drop("the question does not find its second passage", "")
@@ -290,7 +293,9 @@ func (m *Maker) roundTrip(ctx context.Context, d *Draft, own []int, text string)
 }
 
 func (m *Maker) overlaps(p corpus.Passage, own []int) bool {
-	return slices.ContainsFunc(own, func(i int) bool { return p.ID == m.Retriever.Passages[i].ID || p.Overlaps(m.Retriever.Passages[i]) })
+	return slices.ContainsFunc(own, func(i int) bool {
+		return p.ID == m.Retriever.Passages[i].ID || p.Overlaps(m.Retriever.Passages[i])
+	})
 }
 
 // partner is the passage to ask about together with another: the nearest by words of those that share no text with
@@ -316,7 +321,7 @@ func (m *Maker) partner(index int) (int, bool) {
 // contradict has the model write an answer that the passage contradicts. That it cannot is no reason to drop the
 // question: the draft goes without.
 func (m *Maker) contradict(ctx context.Context, d *Draft, text string) error {
-	reply, err := m.line(ctx, "contradiction", groundedData{d.Question, text, d.Answer}, func(reply string) string {
+	reply, err := m.line(ctx, contradictionPrompt, groundedData{d.Question, text, d.Answer}, func(reply string) string {
 		return checkOther(d.Question, reply, d.Answer, text)
 	})
 	var bad *badReply
@@ -330,14 +335,14 @@ func (m *Maker) contradict(ctx context.Context, d *Draft, text string) error {
 
 // worse has the model write the worse answers of WikiEval: without the passage, and incomplete.
 func (m *Maker) worse(ctx context.Context, d *Draft, text string) error {
-	reply, err := m.line(ctx, "ungrounded", groundedData{Question: d.Question}, func(reply string) string {
+	reply, err := m.line(ctx, ungroundedPrompt, groundedData{Question: d.Question}, func(reply string) string {
 		return cmp.Or(checkOther(d.Question, reply, d.Answer, text), guessed(d, reply, text))
 	})
 	if err != nil {
 		return err
 	}
 	d.Ungrounded = reply
-	d.Incomplete, err = m.line(ctx, "incomplete", groundedData{d.Question, text, d.Answer}, func(reply string) string {
+	d.Incomplete, err = m.line(ctx, incompletePrompt, groundedData{d.Question, text, d.Answer}, func(reply string) string {
 		return checkIncomplete(d.Question, reply, d.Answer, text)
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ type Row struct {
 	Type   Type           `json:"type"`
 	Kind   Kind           `json:"kind"`
 	Worse  string         `json:"worse_in,omitempty"` // the dimension in which it is worse than the good row of its group
-	Labels map[string]int `json:"labels,omitempty"`   // 1 or 0 for each dimension of which the making of the row leaves no doubt
+	Labels map[string]int `json:"labels,omitempty"`   // by construction: 1 or 0 for each dimension without doubt
 }
 
 // A Kind says what a row is in its group: the true one, or what is wrong with it.
@@ -124,9 +124,9 @@ func (b *builder) add(row Row, labels map[string]int) {
 	b.rows = append(b.rows, row)
 }
 
-// ares makes for each question a true row, one with a wrong context and one with a wrong answer. Of each, as many
-// are weak as are strong, or one more: what a question cannot have, such as a contradiction that the model did not
-// manage, another one has in its place.
+// ares makes for each question a positive row, one with a wrong context and one with a wrong answer. Of each, as many
+// negatives are weak as are strong, or one more: what a question cannot have, such as a contradiction that the model
+// did not manage, another one has in its place.
 func (b *builder) ares() {
 	strongContexts := b.share(func(q question) bool { return len(b.strongContext(q)) > 0 })
 	strongAnswers := b.share(func(q question) bool { return q.Contradiction != "" })
@@ -142,7 +142,8 @@ func (b *builder) ares() {
 			continue
 		}
 		own := b.contexts(q)
-		b.add(b.row(q, Positive, own, q.Answer), map[string]int{contextRelevance: 1, answerFaithfulness: 1, answerRelevance: 1})
+		b.add(b.row(q, Positive, own, q.Answer),
+			map[string]int{contextRelevance: 1, answerFaithfulness: 1, answerRelevance: 1})
 		switch strongContexts[i] {
 		case strong:
 			b.add(b.row(q, StrongContext, b.strongContext(q), q.Answer), map[string]int{contextRelevance: 0})
@@ -163,7 +164,7 @@ func (b *builder) ares() {
 	}
 }
 
-// A strength says which negative a question gets.
+// A strength says which negative a question gets: a hard (strong) one or an easy (weak) one.
 type strength int
 
 const (
@@ -172,7 +173,7 @@ const (
 	strong
 )
 
-// share gives every second question that can a strong negative, and as many others a weak one.
+// share gives every second question that can a hard (strong) negative, and as many others a weak one.
 func (b *builder) share(can func(question) bool) []strength {
 	given := make([]strength, len(b.questions))
 	var able, all []int
@@ -205,14 +206,15 @@ func (b *builder) contexts(q question) []string {
 	if q.Type != Noisy {
 		return q.Passages
 	}
-	ids := slices.Concat(q.Passages, b.maker.others(q.Draft, distractor, rand.New(rand.NewPCG(b.maker.Writer.Seed, hashed(q.Question+"?")))))
+	ids := slices.Concat(q.Passages, b.maker.others(q.Draft, distractor,
+		rand.New(rand.NewPCG(b.maker.Writer.Seed, hashed(q.Question+"?")))))
 	rng := rand.New(rand.NewPCG(b.maker.Writer.Seed, hashed(q.Question)))
 	rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	return ids
 }
 
-// strongContext is a passage that looks like the question's own: of the same document, or else the nearest by its
-// words, that shares no text with it and does not hold the answer.
+// strongContext is a hard negative, a passage that looks like the question's own: of the same document, or else the
+// nearest by its words, that shares no text with it and does not hold the answer.
 func (b *builder) strongContext(q question) []string {
 	m := b.maker
 	own := m.passage(q.Passages[0])
@@ -230,7 +232,7 @@ func (b *builder) strongContext(q question) []string {
 	return near[:min(1, len(near))]
 }
 
-// weakContext is a passage drawn at random, of another document if there is one.
+// weakContext is an easy negative, a passage drawn at random, of another document if there is one.
 func (b *builder) weakContext(q question) []string {
 	passages := b.maker.Retriever.Passages
 	own := b.maker.passage(q.Passages[0])
@@ -260,7 +262,8 @@ func (b *builder) otherAnswer(i int) string {
 	var far, rest []string
 	for j, other := range b.questions {
 		switch {
-		case i == j || other.Answer == "" || slices.Equal(other.Passages, q.Passages) || grounded(other.Answer, text) >= mostTold,
+		case i == j || other.Answer == "" || slices.Equal(other.Passages, q.Passages) ||
+			grounded(other.Answer, text) >= mostTold,
 			grounded(other.Answer, q.Answer) >= mostTold:
 		case document(other) != document(q):
 			far = append(far, other.Answer)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -94,22 +95,21 @@ func author(req *backend.GenerateRequest) (string, error) {
 
 func writer(t *testing.T, b backend.Backend) *Writer {
 	t.Helper()
-	prompts, err := LoadPrompts(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Writer{Model: b, Prompts: prompts, Seed: 7}
+	return &Writer{Model: b, Seed: 7}
 }
 
 func good() *backendtest.Fake {
-	return &backendtest.Fake{Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) { return author(req) }}
+	return &backendtest.Fake{Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+		return author(req)
+	}}
 }
 
 // made makes a test set, and fails the test if that fails.
 func made(t *testing.T, m *Maker, kept []Draft) ([]Draft, []Row) {
 	t.Helper()
 	drafts := slices.Clone(kept)
-	if err := m.Drafts(context.Background(), kept, func(d Draft) error { drafts = append(drafts, d); return nil }); err != nil {
+	if err := m.Drafts(context.Background(), kept,
+		func(d Draft) error { drafts = append(drafts, d); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return drafts, m.Rows(drafts)
@@ -127,9 +127,11 @@ func TestARES(t *testing.T) {
 		t.Errorf("kinds %v, want %v", r.Kinds, want)
 	}
 	labels := map[Kind]string{
-		Positive: "map[answer_faithfulness:1 answer_relevance:1 context_relevance:1]", WeakContext: "map[answer_faithfulness:0 context_relevance:0]",
-		StrongContext: "map[context_relevance:0]", WeakAnswer: "map[answer_faithfulness:0 answer_relevance:0 context_relevance:1]",
-		StrongAnswer: "map[answer_faithfulness:0 answer_relevance:0 context_relevance:1]",
+		Positive:      "map[answer_faithfulness:1 answer_relevance:1 context_relevance:1]",
+		WeakContext:   "map[answer_faithfulness:0 context_relevance:0]",
+		StrongContext: "map[context_relevance:0]",
+		WeakAnswer:    "map[answer_faithfulness:0 answer_relevance:0 context_relevance:1]",
+		StrongAnswer:  "map[answer_faithfulness:0 answer_relevance:0 context_relevance:1]",
 	}
 	ids := map[string]bool{}
 	for _, row := range rows {
@@ -227,7 +229,8 @@ func TestWikiEval(t *testing.T) {
 			if w.Group != g.Group || w.Worse != in || w.Question != g.Question {
 				t.Errorf("%+v: want the pair of %s, worse in %s", w, g.ID, in)
 			}
-			if (w.Sample.Answer == g.Sample.Answer) != (in == "context_relevance") || (len(w.Contexts) == 1) != (in != "context_relevance") {
+			if (w.Sample.Answer == g.Sample.Answer) != (in == "context_relevance") ||
+				(len(w.Contexts) == 1) != (in != "context_relevance") {
 				t.Errorf("%s: answer %q, %d contexts", w.ID, w.Sample.Answer, len(w.Contexts))
 			}
 		}
@@ -264,14 +267,16 @@ func TestDropped(t *testing.T) {
 		m := NewMaker(writer(t, fake), r, recipe, []Type{Single}, 3)
 		drafts, rows := made(t, m, nil)
 		rep := m.Report(drafts, rows)
-		if len(rep.Dropped) == 0 || !strings.Contains(rep.Dropped[0].Reason, reason) || rep.Dropped[0].N != len(drafts)-rep.Kept {
+		if len(rep.Dropped) == 0 || !strings.Contains(rep.Dropped[0].Reason, reason) ||
+			rep.Dropped[0].N != len(drafts)-rep.Kept {
 			t.Errorf("%q: %+v, want %q", reply, rep.Dropped, reason)
 		}
 		if rep.Kept > 1 || rep.Asked != 16 {
 			t.Errorf("%q: %d kept of %d", reply, rep.Kept, rep.Asked)
 		}
 	}
-	const asks, answers, guesses, poor = "You write one question", "You answer a question with what", "You answer questions in one", "You write poor"
+	const asks, answers, guesses, poor = "You write one question", "You answer a question with what",
+		"You answer questions in one", "You write poor"
 	check(asks, "", "no question mark")
 	check(asks, "Tell me about it.", "no question mark")
 	check(asks, "What does the passage say about the anvil?", "mentions the text")
@@ -282,7 +287,8 @@ func TestDropped(t *testing.T) {
 	check(answers, "", "the answer is empty")
 	check(answers, "The text does not say.", "does not answer")
 	check(answers, "Bananas grow in hot countries only.", "not from the passage")
-	check(answers, strings.Repeat("It was made long ago by people and so on and ", 30), "cut at its length limit, or repeated")
+	check(answers, strings.Repeat("It was made long ago by people and so on and ", 30),
+		"cut at its length limit, or repeated")
 	check(guesses, "The text does not say so.", "refusal")
 	check(guesses, "It was long ago by people.", "nothing that the passage does not")
 	check(poor, "It came from Peru in a striped box.", "not from the passage")
@@ -294,7 +300,8 @@ func TestLost(t *testing.T) {
 	var docs []corpus.Document
 	for i := range 30 {
 		docs = append(docs, corpus.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf(
-			"Entry %d lists the goods of ship number %d with all their weights and prices in the order of the alphabet as usual here.", i, i)})
+			"Entry %d lists the goods of ship number %d with all their weights and prices in the order of the alphabet "+
+				"as usual here.", i, i)})
 	}
 	fake := &backendtest.Fake{Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
 		return "Where do zebras and giraffes drink in Xanadu?", nil
@@ -302,7 +309,8 @@ func TestLost(t *testing.T) {
 	m := NewMaker(writer(t, fake), retriever(t, docs), ARES, []Type{Single}, 5)
 	drafts, rows := made(t, m, nil)
 	r := m.Report(drafts, rows)
-	if r.Lost == 0 || r.Kept != 0 || len(rows) != r.Lost || rows[0].Kind != LostContext || fmt.Sprint(rows[0].Labels) != "map[context_relevance:0]" {
+	if r.Lost == 0 || r.Kept != 0 || len(rows) != r.Lost || rows[0].Kind != LostContext ||
+		fmt.Sprint(rows[0].Labels) != "map[context_relevance:0]" {
 		t.Errorf("%+v, %d rows", r, len(rows))
 	}
 }
@@ -337,7 +345,8 @@ func TestModelFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := NewMaker(writer(t, good()), r, ARES, []Type{Single}, 5).Drafts(ctx, nil, func(Draft) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := NewMaker(writer(t, good()), r, ARES, []Type{Single}, 5).Drafts(ctx, nil,
+		func(Draft) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	broken := &backendtest.Fake{Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
@@ -348,7 +357,8 @@ func TestModelFails(t *testing.T) {
 	}}
 	m = NewMaker(writer(t, broken), r, ARES, []Type{Single}, 16)
 	drafts, rows := made(t, m, nil)
-	if rep := m.Report(drafts, rows); rep.Kept != 14 || rep.Dropped[0].Reason != "the model failed" || rep.Dropped[0].N != 2 {
+	if rep := m.Report(drafts, rows); rep.Kept != 14 || rep.Dropped[0].Reason != "the model failed" ||
+		rep.Dropped[0].N != 2 {
 		t.Errorf("%+v", rep)
 	}
 }
@@ -357,16 +367,20 @@ func TestAnswer(t *testing.T) {
 	r := retriever(t, documents())
 	a := &Answerer{Writer: writer(t, good()), Retriever: r, Top: 2}
 	questions := []*metrics.Sample{
-		{ID: "a", Question: "Which colour has the drum?", Answer: "old", Contexts: []string{"old"}, References: []string{"dun"},
-			Extra: map[string]json.RawMessage{"topic": json.RawMessage(`{"n":1}`), "error": json.RawMessage(`"old"`), "id": json.RawMessage(`"x"`)}},
+		{ID: "a", Question: "Which colour has the drum?", Answer: "old", Contexts: []string{"old"},
+			References: []string{"dun"},
+			Extra: map[string]json.RawMessage{"topic": json.RawMessage(`{"n":1}`), "error": json.RawMessage(`"old"`),
+				"id": json.RawMessage(`"x"`)}},
 		{ID: "b", Question: "  "},
 		{ID: "c", Question: "Which colour has the gate?"},
 	}
 	var rows []Answered
-	if err := a.AnswerAll(context.Background(), questions, 0, func(row Answered) error { rows = append(rows, row); return nil }); err != nil {
+	if err := a.AnswerAll(context.Background(), questions, 0,
+		func(row Answered) error { rows = append(rows, row); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if rows[0].ID != "a" || rows[2].ID != "c" || rows[0].Sample.Answer != "About the drum." || rows[0].ContextIDs[0] != "drum.md#1" || len(rows[0].Contexts) != 2 || len(rows[0].Scores) != 2 {
+	if rows[0].ID != "a" || rows[2].ID != "c" || rows[0].Sample.Answer != "About the drum." ||
+		rows[0].ContextIDs[0] != "drum.md#1" || len(rows[0].Contexts) != 2 || len(rows[0].Scores) != 2 {
 		t.Errorf("%+v", rows)
 	}
 	if rows[1].Error == "" || rows[1].Sample.Answer != "" {
@@ -380,7 +394,8 @@ func TestAnswer(t *testing.T) {
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)
 	}
-	if back["id"] != "a" || fmt.Sprint(back["topic"]) != "map[n:1]" || back["extra"] != nil || fmt.Sprint(back["reference_answers"]) != "[dun]" {
+	if back["id"] != "a" || fmt.Sprint(back["topic"]) != "map[n:1]" || back["extra"] != nil ||
+		fmt.Sprint(back["reference_answers"]) != "[dun]" {
 		t.Errorf("written as %s", b)
 	}
 	if questions[0].Answer != "old" {
@@ -398,12 +413,15 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestPrompts(t *testing.T) {
-	prompts, err := LoadPrompts(nil)
-	if err != nil {
-		t.Fatal(err)
+	files, err := fs.Glob(promptFiles, "prompts/*.tmpl")
+	if err != nil || len(files) != len(Prompts()) {
+		t.Errorf("%d prompts for %d uses: %v", len(files), len(Prompts()), err)
 	}
-	if len(prompts) != len(promptExamples()) {
-		t.Errorf("%d prompts for %d uses", len(prompts), len(promptExamples()))
+	for _, p := range Prompts() {
+		messages, err := p.Render(p.Example.Data)
+		if err != nil || !strings.Contains(messages[len(messages)-1].Text, p.Example.Shown["what it is about"]) {
+			t.Errorf("%s: %q, %v", p.Name, messages, err)
+		}
 	}
 }
 

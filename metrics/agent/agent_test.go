@@ -69,14 +69,25 @@ func likely(is bool) float64 {
 	return 0.2
 }
 
-func userSays(text string) backend.Message { return backend.Message{Role: backend.User, Text: text} }
-func assistantSays(text string) backend.Message {
-	return backend.Message{Role: backend.Assistant, Text: text}
+func userSays(text string) metrics.Turn {
+	return metrics.Turn{Role: backend.User, Said: text}
+}
+
+func assistantSays(text string) metrics.Turn {
+	return metrics.Turn{Role: backend.Assistant, Said: text}
+}
+
+func assistantCalls(text, tool string) metrics.Turn {
+	return metrics.Turn{Role: backend.Assistant, Said: text, Calls: []metrics.ToolCall{{Name: tool}}}
+}
+
+func toolReturns(tool, text string) metrics.Turn {
+	return metrics.Turn{Role: backend.Assistant, Result: &metrics.ToolResult{Tool: tool, Text: text}}
 }
 
 func TestTopicAdherence(t *testing.T) {
 	sample := &metrics.Sample{
-		History:  []backend.Message{userSays("How long does rice boil?"), assistantSays("Twelve minutes.")},
+		History:  []metrics.Turn{userSays("How long does rice boil?"), assistantSays("Twelve minutes.")},
 		Question: "And who won the race?", Answer: "I only know about food.",
 		ReferenceTopics: []string{"cooking", "food"},
 	}
@@ -161,7 +172,7 @@ func TestGoal(t *testing.T) {
 	if _, err := o.score(t, "goal", silent); !errors.Is(err, metrics.ErrNotApplicable) || len(o.asks) > 0 {
 		t.Errorf("without an answer: %v after %q", err, o.asks)
 	}
-	silent.Steps = []backend.Message{CallsTurn("", []metrics.ToolCall{{Name: "book"}})}
+	silent.Steps = []metrics.Turn{assistantCalls("", "book")}
 	if _, err := o.score(t, "goal", silent); err != nil {
 		t.Errorf("with a call for an answer: %v", err)
 	}
@@ -191,13 +202,14 @@ func TestDecodeGoal(t *testing.T) {
 // talk is a conversation of three exchanges, in which the assistant looks something up.
 func talk() *metrics.Sample {
 	return &metrics.Sample{
-		History: []backend.Message{
-			{Role: backend.System, Text: "You are a waiter."},
+		History: []metrics.Turn{
+			{Role: backend.System, Said: "You are a waiter."},
 			userSays("I am Ada. I eat no fish."), assistantSays("Welcome, Ada."),
-			userSays("What is there today?"), CallsTurn("", []metrics.ToolCall{{Name: "menu"}}), ResultTurn("menu", "trout, soup"), assistantSays("Trout and soup."),
+			userSays("What is there today?"), assistantCalls("", "menu"), toolReturns("menu", "trout, soup"),
+			assistantSays("Trout and soup."),
 		},
 		Question: "What do you advise?",
-		Steps:    []backend.Message{CallsTurn("One moment.", []metrics.ToolCall{{Name: "menu"}}), ResultTurn("menu", "trout, soup")},
+		Steps:    []metrics.Turn{assistantCalls("One moment.", "menu"), toolReturns("menu", "trout, soup")},
 		Answer:   "The trout.",
 	}
 }
@@ -271,7 +283,7 @@ func TestConversationNotApplicable(t *testing.T) {
 	plain := talk()
 	plain.History = plain.History[1:]
 	check("conversation/role_adherence", "no system's turn", plain)
-	greeted := &metrics.Sample{History: []backend.Message{assistantSays("Hello.")}, Question: "q", Answer: "a"}
+	greeted := &metrics.Sample{History: []metrics.Turn{assistantSays("Hello.")}, Question: "q", Answer: "a"}
 	check("conversation/knowledge_retention", "after 2 of the user's turns", greeted)
 }
 
@@ -338,30 +350,41 @@ func TestLongConversation(t *testing.T) {
 	}
 }
 
-func TestTurns(t *testing.T) {
-	calls := callList(t, `[{"name": "weather", "args": {"days": 2, "city": "Oslo \"S\"\n"}}, {"name": "now"}]`)
-	want := "[calls weather(city: \"Oslo \\\"S\\\"\\n\", days: 2), now()]"
-	if got := CallsTurn(" ", calls); got != assistantSays(want) {
-		t.Errorf("calls alone: %q", got)
-	}
-	if got := CallsTurn("Let me see.", calls); got != assistantSays("Let me see.\n"+want) {
-		t.Errorf("calls with words: %q", got)
-	}
-	if got := ResultTurn("", "12\n13"); got != assistantSays("[tool returned: 12\n13]") {
-		t.Errorf("a result: %q", got)
-	}
-	check := func(turn backend.Message, want string) {
-		t.Helper()
-		if got := said(turn); got != want {
-			t.Errorf("%q says %q, want %q", turn.Text, got, want)
+// What somebody says is judged as what they said, though it look as calls and results are shown.
+func TestLookalikesAreJudged(t *testing.T) {
+	sample := talk()
+	sample.History = append(sample.History, userSays("[calls menu()]"),
+		assistantSays("[menu returned: no trout]"), userSays("And now?"), assistantSays("Wait.\n[calls menu()]"))
+	sample.Answer = "[calls menu()]"
+	checkJudged(t, sample, "Welcome, Ada.", "Trout and soup.", "[menu returned: no trout]", "Wait.\n[calls menu()]",
+		"One moment.", "[calls menu()]")
+}
+
+// What a tool returned and what it is called with are nothing that is said, whatever they look like.
+func TestOnlyWordsAreJudged(t *testing.T) {
+	sample := talk()
+	sample.Steps = []metrics.Turn{assistantCalls(" ", "two\nlines"), toolReturns("a [tool]\n", "I advise\nsoup."),
+		assistantCalls("Let me see.\n\nHm. ", "x"), toolReturns("", "[calls x()]")}
+	last := checkJudged(t, sample, "Welcome, Ada.", "Trout and soup.", "Let me see.\n\nHm.", "The trout.")
+	for _, part := range []string{"Assistant: [calls two\nlines()]\n", "Assistant: [a [tool]\n returned: I advise\nsoup.]\n",
+		"Assistant: Let me see.\n\nHm. \n[calls x()]\n", "Assistant: [tool returned: [calls x()]]\n"} {
+		if !strings.Contains(last, part) {
+			t.Errorf("the last question does not show %q: %q", part, last)
 		}
 	}
-	check(CallsTurn("", calls), "")
-	check(CallsTurn("Let me see.\n\nHm.", calls), "Let me see.\n\nHm.")
-	check(ResultTurn("weather", "a\nb]"), "")
-	check(ResultTurn("a tool", "[calls x()]"), "")
-	check(assistantSays("It is [probably] warm."), "It is [probably] warm.")
-	check(assistantSays("See [1]"), "See [1]")
-	check(assistantSays("[1] returned: [2]"), "[1] returned: [2]")
-	check(assistantSays(" [none] "), "[none]")
+}
+
+// checkJudged checks which replies of a conversation are judged, and returns the last question about one.
+func checkJudged(t *testing.T, s *metrics.Sample, want ...string) string {
+	t.Helper()
+	o := &oracle{chance: func(string) float64 { return 0.5 }}
+	score, err := o.score(t, "conversation/relevance", s)
+	var replies []string
+	for _, f := range score.Because {
+		replies = append(replies, f.Text)
+	}
+	if err != nil || !slices.Equal(replies, want) || len(o.asks) != len(want) {
+		t.Fatalf("judged are %q in %d questions, %v, want %q", replies, len(o.asks), err, want)
+	}
+	return o.asks[len(o.asks)-1]
 }

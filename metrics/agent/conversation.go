@@ -94,8 +94,8 @@ func scoreRetention(ctx context.Context, m metrics.Models, s *metrics.Sample) (m
 func scoreRole(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	var role []string
 	for _, t := range s.History {
-		if t.Role == backend.System && !metrics.Blank(t.Text) {
-			role = append(role, strings.TrimSpace(t.Text))
+		if t.Role == backend.System && !metrics.Blank(t.Said) {
+			role = append(role, strings.TrimSpace(t.Said))
 		}
 	}
 	if role == nil {
@@ -137,7 +137,7 @@ func judgeReplies(ctx context.Context, m metrics.Models, s *metrics.Sample, q re
 			users++
 			continue
 		}
-		reply := said(t)
+		reply := strings.TrimSpace(t.Said)
 		if reply == "" || users < q.after {
 			continue
 		}

@@ -87,7 +87,7 @@ func scoreGoalInferred(ctx context.Context, m metrics.Models, s *metrics.Sample)
 // goalsReached asks of each goal whether it was reached in the conversation of s.
 func goalsReached(ctx context.Context, m metrics.Models, s *metrics.Sample, goals []string) ([]float64, []metrics.Finding, error) {
 	turns := conversation(s)
-	if !slices.ContainsFunc(turns, func(t backend.Message) bool { return t.Role == backend.Assistant }) {
+	if !slices.ContainsFunc(turns, func(t metrics.Turn) bool { return t.Role == backend.Assistant }) {
 		return nil, nil, fmt.Errorf("%w: the assistant says nothing and calls no tool", metrics.ErrNotApplicable)
 	}
 	lines := transcript(turns)

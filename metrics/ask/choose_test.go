@@ -21,7 +21,7 @@ func TestChoose(t *testing.T) {
 	}}}}
 	data := struct {
 		Context, Statement, Question string
-		History                      []backend.Message
+		History                      []metrics.Turn
 	}{Context: "c", Statement: "s"}
 	got, err := Choose(ctx, m, verdictPrompt, data, []string{"Yes", "No", "Maybe so"})
 	if err != nil {

@@ -43,5 +43,5 @@ func TestPollKeepsWindowsTogether(t *testing.T) {
 // claimData is what the prompt faithfulness_claim_yes shows.
 type claimData struct {
 	Context, Statement, Question string
-	History                      []backend.Message
+	History                      []metrics.Turn
 }

@@ -319,7 +319,7 @@ func TestOwnRubric(t *testing.T) {
 		return map[string]float64{"2": 0.1, "9": 0.3}
 	})
 	sample := metrictest.Ferry()
-	sample.History = []backend.Message{{Role: backend.User, Text: "Hello"}, {Role: backend.Assistant, Text: "Ahoy"}}
+	sample.History = []metrics.Turn{{Role: backend.User, Said: "Hello"}, {Role: backend.Assistant, Said: "Ahoy"}}
 	metrictest.WantScore(t, "two levels", metrictest.Score(t, m, judge, sample), 0.25*2+0.75*9, "2", "9")
 	if !strings.HasPrefix(shown, "Conversation before:\nuser: Hello\nassistant: Ahoy\n\nQuestion:") ||
 		!strings.Contains(shown, "Levels:\n2: poor\n9: fine\n") {

@@ -71,8 +71,8 @@ func shownTexts(s *metrics.Sample, names []string) ([]shownText, error) {
 			list = append(list, shownText{"Reference answer", metrics.NewPassage(s.References).Text})
 		case "history":
 			var b strings.Builder
-			for _, m := range s.History {
-				fmt.Fprintf(&b, "%s: %s\n", m.Role, m.Text)
+			for _, t := range s.History {
+				fmt.Fprintf(&b, "%s: %s\n", t.Role, t.Text())
 			}
 			list = append(list, shownText{"Conversation before", strings.TrimSpace(b.String())})
 		default:

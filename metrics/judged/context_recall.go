@@ -79,7 +79,7 @@ func averagePrecision(ctx context.Context, m metrics.Models, s *metrics.Sample, 
 // usefulnessData is what context_usefulness is rendered with.
 type usefulnessData struct {
 	Question, Answer, Context string
-	History                   []backend.Message
+	History                   []metrics.Turn
 }
 
 // usefulness asks whether a text was useful for arriving at an answer. One that is read in windows is if any of

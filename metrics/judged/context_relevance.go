@@ -36,7 +36,7 @@ func contextRelevanceSentences() metrics.Metric {
 // sentencesData is what context_relevance_sentences is rendered with.
 type sentencesData struct {
 	Question, Context string
-	History           []backend.Message
+	History           []metrics.Turn
 }
 
 // maxExtract bounds the completion tokens of an extract: up to it an extract may have half the tokens of a text in

@@ -70,7 +70,7 @@ func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 // statementsData is what faithfulness_statements is rendered with.
 type statementsData struct {
 	Question, Answer string
-	History          []backend.Message
+	History          []metrics.Turn
 }
 
 // Statements has the judge extract the answer's statements (claim decomposition), each once.
@@ -162,7 +162,7 @@ type verdictsData struct {
 	Context    string
 	Statements []string
 	Question   string
-	History    []backend.Message
+	History    []metrics.Turn
 }
 
 // Claims are asked about in groups: a weak model loses count in long lists, and the prompts of the groups share a
@@ -247,7 +247,7 @@ func (r reading) judge(ctx context.Context, m metrics.Models, claims []string) (
 type VerdictData struct {
 	Context, Statement string
 	Question           string
-	History            []backend.Message
+	History            []metrics.Turn
 }
 
 // judgeAlone asks for the verdict on one claim by itself. No verdict in any draw is an error.

@@ -78,7 +78,7 @@ func TestContextPrecision(t *testing.T) {
 // The reference is shown by the one method, the answer by the other, and a conversation by both.
 func TestContextPrecisionPrompt(t *testing.T) {
 	sample := lighthouse()
-	sample.History = []backend.Message{{Role: backend.User, Text: "Let us speak of Cape Arden."}}
+	sample.History = []metrics.Turn{{Role: backend.User, Said: "Let us speak of Cape Arden."}}
 	for name, want := range map[string]string{"reference": "Mara Lind built it.", "answer": "Mara Lind did, in 1871."} {
 		s := &script{ending: map[string]func(string) string{usefulEnding: func(prompt string) string {
 			if !strings.Contains(prompt, "\nAnswer: "+want) ||

@@ -56,7 +56,7 @@ func answerCorrectnessAccuracy() metrics.Metric {
 // accuracyData is what answer_accuracy_first and answer_accuracy_second are rendered with.
 type accuracyData struct {
 	Question, Reference, Answer string
-	History                     []backend.Message
+	History                     []metrics.Turn
 }
 
 // contextRelevanceDual rates all contexts together. Where they do not fit in one prompt, the highest rating of
@@ -87,7 +87,7 @@ func contextRelevanceDual() metrics.Metric {
 // relevanceData is what context_relevance_first and context_relevance_second are rendered with.
 type relevanceData struct {
 	Question, Context string
-	History           []backend.Message
+	History           []metrics.Turn
 }
 
 // faithfulnessDual rates the answer as a whole. Where the contexts do not fit in one prompt, the highest rating
@@ -117,7 +117,7 @@ func faithfulnessDual() metrics.Metric {
 // groundednessData is what groundedness_first and groundedness_second are rendered with.
 type groundednessData struct {
 	Question, Answer, Context string // there may be no question
-	History                   []backend.Message
+	History                   []metrics.Turn
 }
 
 // A rating is a level on an ordinal (Likert) scale from 0 to most.

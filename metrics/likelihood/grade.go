@@ -62,7 +62,7 @@ func (a aspect) title() string { return strings.ReplaceAll(a.dimension, "_", " "
 type gradeData struct {
 	Dimension, Definition                string
 	Context, Question, Reference, Answer string
-	History                              []backend.Message
+	History                              []metrics.Turn
 }
 
 // judgeScore has the judge write a grade, as the RAGAS paper's baseline does.

@@ -29,7 +29,7 @@ func likelihoodMetrics() []metrics.Metric {
 // askedData is what likelihood_answer is rendered with.
 type askedData struct {
 	Question string
-	History  []backend.Message
+	History  []metrics.Turn
 }
 
 // sourceData is what prompts that show nothing but a text are rendered with.

@@ -14,7 +14,7 @@ import (
 type gptScoreData struct {
 	Instruction                  string // what a good answer is told to be
 	Context, Question, Reference string
-	History                      []backend.Message
+	History                      []metrics.Turn
 }
 
 // gptScoreMetrics are the likelihood of the answer given an instruction that asks for one aspect of quality.

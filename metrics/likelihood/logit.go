@@ -76,25 +76,25 @@ func logitMetrics() []metrics.Metric {
 // answeredData is what faithfulness_answer_yes, completeness_yes and context_precision_yes are rendered with.
 type answeredData struct {
 	Context, Question, Answer string
-	History                   []backend.Message
+	History                   []metrics.Turn
 }
 
 // contextData is a question and a context.
 type contextData struct {
 	Question, Context string
-	History           []backend.Message
+	History           []metrics.Turn
 }
 
 // exchangeData is a question and its answer: answer_relevance_yes and p_true are rendered with it.
 type exchangeData struct {
 	Question, Answer string
-	History          []backend.Message
+	History          []metrics.Turn
 }
 
 // agreementData is what answer_correctness_yes is rendered with.
 type agreementData struct {
 	Question, Reference, Answer string
-	History                     []backend.Message
+	History                     []metrics.Turn
 }
 
 func scoreFaithfulnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {

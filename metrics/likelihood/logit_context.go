@@ -104,7 +104,7 @@ func scoreContextRelevanceLogit(ctx context.Context, m metrics.Models, s *metric
 // sentenceData is what context_relevance_sentence_yes is rendered with.
 type sentenceData struct {
 	Context, Question, Sentence string
-	History                     []backend.Message
+	History                     []metrics.Turn
 }
 
 // scoreSentencesLogit shows a sentence with the context around it, without which "it" means nothing. The prompts

@@ -2,6 +2,7 @@ package likelihood
 
 import (
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
@@ -73,7 +74,7 @@ var (
 )
 
 // history is the example of a conversation's earlier turns.
-var history = []backend.Message{{Role: backend.User, Text: "<history>"}, {Role: backend.Assistant, Text: "<reply>"}}
+var history = []metrics.Turn{{Role: backend.User, Said: "<history>"}, {Role: backend.Assistant, Said: "<reply>"}}
 
 var gradeExample = prompts.Example{
 	Data: gradeData{Dimension: "<dimension>", Definition: "<definition>", Context: "<context>", Question: "<question>",

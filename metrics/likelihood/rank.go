@@ -44,7 +44,7 @@ type rankData struct {
 	Dimension, Definition        string
 	Context, Question, Reference string
 	First, Second                string
-	History                      []backend.Message
+	History                      []metrics.Turn
 }
 
 func (a aspect) compareAll(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {

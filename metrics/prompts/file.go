@@ -190,7 +190,7 @@ func promptFuncs() template.FuncMap {
 func (p *Prompt) replace(builtin []*Prompt) error {
 	i := slices.IndexFunc(builtin, func(b *Prompt) bool { return b.Name == p.Name })
 	if i < 0 {
-		return fmt.Errorf("no metric uses a prompt of this name: there are %s", strings.Join(Names(builtin), ", "))
+		return fmt.Errorf("nothing asks with a prompt of this name: there are %s", strings.Join(Names(builtin), ", "))
 	}
 	p.Example = builtin[i].Example
 	messages, err := p.Render(p.Example.Data)

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"text/template"
 
@@ -38,6 +39,9 @@ import (
 // Each message is a template in the syntax of text/template of its own, so that nothing in a sample can end it or
 // begin another. What varies most stands last: a prefix that two prompts share is computed once and then
 // prefix-cached.
+//
+// Where a prompt may use .History, each of its turns has a .Role and a .Text, in which calls of tools and what
+// they returned are in brackets; .Said is what was said, without them.
 type Prompt struct {
 	Name     string           // the file's, without ".tmpl"
 	Version  string           // as the header says
@@ -94,13 +98,17 @@ type Example struct {
 var files embed.FS
 
 // Builtin returns the prompt of this folder that has a name, for a metric that renders it with data such as the
-// example's. It panics if there is none or it is not valid, which is a bug.
-func Builtin(name string, example Example) *Prompt {
-	text, err := files.ReadFile(name + ".tmpl")
+// example's. See [From].
+func Builtin(name string, example Example) *Prompt { return From(files, name+".tmpl", example) }
+
+// From returns the prompt of a file that is part of a program. It panics if there is none or it is not valid, which is
+// a bug.
+func From(fsys fs.FS, file string, example Example) *Prompt {
+	text, err := fs.ReadFile(fsys, file)
 	if err != nil {
 		panic(err)
 	}
-	p, err := Parse(name+".tmpl", string(text))
+	p, err := Parse(path.Base(file), string(text))
 	if err != nil {
 		panic(err)
 	}

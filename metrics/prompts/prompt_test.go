@@ -126,7 +126,7 @@ func TestLoadPromptsRefuses(t *testing.T) {
 	check("--- user", "--- assistant", "the last message must be the user's")
 	check("Be brief.", "\xff", "UTF-8")
 
-	for name, want := range map[string]string{"other.tmpl": "no metric uses a prompt of this name",
+	for name, want := range map[string]string{"other.tmpl": "nothing asks with a prompt of this name",
 		"dir/x.tmpl": "no prompts there"} {
 		if _, err := loadOne(name, valid); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error that says %q", name, err, want)

@@ -1,4 +1,4 @@
-"""MiniLM as a judge of pairs: its tokens, its layers, and a head that gives one number for each question asked."""
+"""MiniLM as a cross-encoder: its WordPiece tokeniser, its layers, and a classification head with a logit a label."""
 
 import json
 import struct
@@ -11,7 +11,7 @@ from torch.nn import functional
 
 
 class WordPiece:
-    """BERT's tokens of a text, lower-cased and without accents, as llama.cpp cuts them."""
+    """BERT's tokens of a text, lower-cased and without accents, as llama.cpp tokenises."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
@@ -28,7 +28,7 @@ class WordPiece:
         return self.known[word]
 
     def cut(self, word):
-        """The longest piece of the vocabulary first, then the longest that goes on from there."""
+        """Greedy longest-match-first, from left to right."""
         pieces, start = [], 0
         while start < len(word):
             mark = "##" if start else ""
@@ -83,7 +83,7 @@ class Layer(nn.Module):
 
 
 class Judge(nn.Module):
-    """BERT with a dense layer under tanh on the first token, and an output for each label: llama.cpp's head."""
+    """BERT with llama.cpp's classification head: a dense layer and tanh on the first token, and a logit a label."""
 
     def __init__(self, config, labels):
         super().__init__()
@@ -103,7 +103,7 @@ class Judge(nn.Module):
         return self.norm(x)
 
     def hidden(self, ids, lengths):
-        """The vectors of all tokens, of texts of these lengths."""
+        """The hidden states of all tokens; lengths mask the padding tokens."""
         mask = (torch.arange(ids.shape[1]) >= lengths[:, None]).float()[:, None, None, :] * -1e9
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
             x = self.drop(self.embed(ids))

@@ -9,15 +9,16 @@ from bert import names
 
 F32, F16, Q8_0 = 0, 1, 8
 ALIGN = 32
+WHOLE = ("token_types.weight", "position_embd.weight", "cls.weight", "cls.output.weight")  # these stay in 32 bits
 
 
 def write(path, judge, wordpiece, kind=Q8_0, **about):
-    """Matrices are of this kind. What is added to them, and the small matrices at both ends, has 32 bits."""
+    """Weight matrices are of this kind. Biases, norms and the small matrices at both ends stay in 32 bits."""
     fields = header(judge, wordpiece, about)
     state, tensors = judge.state_dict(), []
     for own, _, name in names(len(judge.layers)):
         values = state[own].numpy().astype("float32")
-        whole = values.ndim == 1 or name in ("token_types.weight", "position_embd.weight", "cls.weight", "cls.output.weight")
+        whole = values.ndim == 1 or name in WHOLE
         tensors.append((name, values.shape, F32 if whole else kind, store(values, F32 if whole else kind)))
     with open(path + ".part", "wb") as file:
         file.write(b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(fields)))
@@ -42,7 +43,7 @@ def store(values, kind):
     blocks = values.reshape(-1, 32)  # each with a scale of 16 bits, so that its largest value is 127
     scale = (abs(blocks).max(1, keepdims=True) / 127)
     steps = numpy.divide(blocks, scale, out=numpy.zeros_like(blocks), where=scale > 0)
-    steps = numpy.where(steps < 0, numpy.ceil(steps - 0.5), numpy.floor(steps + 0.5))  # halves away from zero, as ggml does
+    steps = numpy.where(steps < 0, numpy.ceil(steps - 0.5), numpy.floor(steps + 0.5))  # halves away from 0, as in ggml
     return numpy.concatenate([scale.astype("<f2").view("i1"), steps.astype("i1")], 1).tobytes()
 
 

@@ -1,4 +1,4 @@
-"""Makes labelled pairs of texts from the training files. What the judge is tested on by others is not among them."""
+"""Makes labelled pairs of texts from the training files. Benchmarks that the judge is tested on are not among them."""
 
 import gzip
 import hashlib
@@ -11,7 +11,7 @@ from glob import glob
 
 from bert import words
 
-# What the judge answers about a pair of texts. metrics/encoder.go asks in the same form.
+# What the judge answers about a pair of texts. metrics/vector/encoder.go asks in the same form.
 #
 #   context_relevance   question                | context      does it help to answer?
 #   faithfulness        answer                  | context      does it say so?
@@ -19,11 +19,11 @@ from bert import words
 #   answer_correctness  question " | " reference | answer      does it say the same?
 LABELS = ("context_relevance", "faithfulness", "answer_relevance", "answer_correctness")
 
-# How much of what is drawn has each label: the hardest has half.
+# The sampling share of each label: the hardest has half.
 SHARES = {"context_relevance": 0.15, "faithfulness": 0.5, "answer_relevance": 0.15, "answer_correctness": 0.2}
 
-# A pair belongs to a group, of which all is used to train or none; made says how a pair came about that has no
-# label in the data. The value is 0 or 1, and between them for what is said in part.
+# A pair belongs to a group, which the split keeps whole; made says how a pair was constructed that has no label in
+# the data. The value is 0 or 1, or between them, a soft label, for what is said in part.
 Pair = namedtuple("Pair", "group label query text value made")
 
 
@@ -57,21 +57,23 @@ def ares(rows, claims, rng):
     yield from statements(sorted(set(contexts)), rng)
 
 
-# How statements are made of a context, and how often in a hundred; half are true. A model that sees none that are near to
-# the subject and not said learns what a text is about instead of what it says.
+# How statements are made of a context, and how often in a hundred; half are positives. Without hard negatives, which
+# are on the subject and not said, a model learns what a text is about instead of what it says.
 WAYS = {"sentence": 42, "joined": 8, "mixed": 14, "removed": 16, "near": 8, "swapped": 8, "elsewhere": 4}
 
 BREAK = re.compile(r"(?<=[.!?])\s+")  # between two sentences
 
 # What answers begin with and no text need say.
-OPENINGS = ("Yes, ", "No, ", "According to the documents, ", "In addition, ", "For example, ", "However, ", "Overall, ", "1. ", "2. ", "- ")
+OPENINGS = ("Yes, ", "No, ", "According to the documents, ", "In addition, ", "For example, ", "However, ", "Overall, ",
+            "1. ", "2. ", "- ")
 
 
 def statements(contexts, rng, most=6):
-    """Pairs for faithfulness made from contexts alone, since answers in the data are mostly a few words long. A
-    sentence, with words left out so that a copy is not all that counts, is supported by the sentences around it, and so
-    are parts of two. It is not where it was taken out, by the context that is most like its own, by any other, nor where a
-    name or number was changed for another (as FactCC does); of a sentence mixed with one that is not said, a part is."""
+    """Pairs for faithfulness constructed from contexts alone, since answers in the data are mostly a few words long. A
+    sentence, with words dropped so that a copy is not all that counts, is supported by the sentences around it, and so
+    are parts of two: these are the positives. Negatives are the context without the sentence, the context most like its
+    own (a hard negative), any other (an easy one), and the sentence with a name or number swapped for another (as
+    FactCC does); of a sentence mixed with one that is not said, a part is supported."""
     for context, near in zip(contexts, neighbours(contexts)):
         everything = [s for s in BREAK.split(context) if s]
         places = [i for i, s in enumerate(everything) if 6 <= len(s.split()) <= 50]
@@ -122,13 +124,13 @@ def part(sentence, head, rng):
 
 
 def says(text, sentence):
-    """The share of a sentence's longer words that a text has."""
+    """Lexical overlap: the share of a sentence's longer words that a text has."""
     longer = {w for w in words(sentence) if len(w) > 3}
     return len(longer & set(words(text))) / max(1, len(longer))
 
 
 def neighbours(texts):
-    """For each text, the other that shares most rare words with it."""
+    """For each text, its nearest neighbour: the other that shares most rare words with it, weighted by idf."""
     of = [{w for w in words(text) if len(w) > 3} for text in texts]
     count = Counter(w for found in of for w in found)
     having = defaultdict(list)
@@ -155,7 +157,8 @@ def swap(sentence, texts, rng):
         return None
     old = rng.choice(found)
     number = old[0][0].isdigit()
-    others = sorted({m for m in NAME.findall(texts) if m[0].isdigit() == number and m not in sentence and old[0] not in m})
+    others = sorted({m for m in NAME.findall(texts)
+                     if m[0].isdigit() == number and m not in sentence and old[0] not in m})
     if not others:
         return None
     return sentence[:old.start()] + rng.choice(others) + sentence[old.end():]
@@ -181,7 +184,7 @@ def evouna(rows, rng):
 
 
 def split(pairs, seed):
-    """(train, validation, test): 88, 4 and 8 of 100 groups, whatever else is drawn."""
+    """A grouped split (train, validation, test): 88, 4 and 8 of 100 groups, by hash."""
     parts = ([], [], [])
     for p in pairs:
         place = int(hashlib.sha256(f"{seed} {p.group}".encode()).hexdigest(), 16) % 100
@@ -190,7 +193,7 @@ def split(pairs, seed):
 
 
 def draw(pairs, n, rng):
-    """At most n pairs, of each label its share, shuffled."""
+    """A stratified sample of at most n pairs, of each label its share, shuffled."""
     chosen = []
     for label, share in SHARES.items():
         of = [p for p in pairs if p.label == label]
@@ -200,7 +203,7 @@ def draw(pairs, n, rng):
 
 
 def ids(pair, wordpiece, longest):
-    """[CLS] query [SEP] text [SEP]. Of a text that is too long, the window that shares most with the query."""
+    """[CLS] query [SEP] text [SEP]. Of a text that is too long, the window that shares most tokens with the query."""
     query, text = wordpiece(pair.query)[:longest // 2], wordpiece(pair.text)
     room = longest - len(query) - 3
     if len(text) > room:

@@ -1,4 +1,4 @@
-"""Trains MiniLM as an encoder judge, and writes it as GGUF with a model card. train.sh starts it."""
+"""Fine-tunes MiniLM as a cross-encoder, the encoder judge; writes it as GGUF with a model card. train.sh starts it."""
 
 import argparse
 import json
@@ -25,18 +25,18 @@ def options():
     p.add_argument("--data", required=True, help="folder with train/*.jsonl.gz and evouna-{nq,tq}.dev.jsonl")
     p.add_argument("--out", required=True, help="folder for checkpoints, the model and its card")
     p.add_argument("--epochs", type=int, default=2)
-    p.add_argument("--pairs", type=int, default=30000, help="in an epoch, of each label its share")
+    p.add_argument("--pairs", type=int, default=30000, help="in an epoch, stratified by label")
     p.add_argument("--batch", type=int, default=32)
     p.add_argument("--longest", type=int, default=256, help="tokens of a pair")
-    p.add_argument("--rate", type=float, default=1e-4, help="the highest learning rate")
-    p.add_argument("--freeze", type=int, default=0, help="keep the embeddings and this many layers as they are")
-    p.add_argument("--dropout", type=float, default=0.0, help="the share of numbers left out; hardly a pair is seen twice")
+    p.add_argument("--rate", type=float, default=1e-4, help="peak learning rate")
+    p.add_argument("--freeze", type=int, default=0, help="freeze the embeddings and this many layers")
+    p.add_argument("--dropout", type=float, default=0.0, help="dropout rate; hardly a pair is seen twice")
     p.add_argument("--bfloat16", action="store_true", help="compute in 16 bits: faster on processors that can")
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--save", type=float, default=4, help="minutes between checkpoints")
-    p.add_argument("--check", type=int, default=200, help="steps between looks at the validation loss")
-    p.add_argument("--patience", type=int, default=4, help="looks without a better loss before training ends")
+    p.add_argument("--check", type=int, default=200, help="steps between validations")
+    p.add_argument("--patience", type=int, default=4, help="early stopping: validations without a better loss")
     p.add_argument("--bench", action="store_true", help="only measure the speed, with and without frozen layers")
     return p.parse_args()
 
@@ -54,13 +54,15 @@ def main():
         return bench(o, judge, [cut(p) for p in data.draw(parts[0], 640, random.Random(o.seed))])
     validation = [cut(p) for p in data.draw(parts[1], 480, random.Random(o.seed))]
     say(f"{len(parts[0])} pairs to train, {len(parts[1])} to validate, {len(parts[2])} to test")
-    history = train(o, judge, lambda epoch: [cut(p) for p in data.draw(parts[0], o.pairs, random.Random(o.seed + epoch))], validation)
+    drawn = lambda epoch: data.draw(parts[0], o.pairs, random.Random(o.seed + epoch))
+    history = train(o, judge, lambda epoch: [cut(p) for p in drawn(epoch)], validation)
     chosen = data.draw(parts[2], 2400, random.Random(o.seed))
     scores = predict(o, judge, [cut(p) for p in chosen])
     with open(f"{o.out}/test.jsonl", "w", encoding="utf-8") as file:
         for p, numbers in zip(chosen, scores):
             file.write(json.dumps({**p._asdict(), "outputs": [round(float(x), 5) for x in numbers]}) + "\n")
-    about = {"name": "assay-encoder-judge", "license": "apache-2.0", "description": "MiniLM-L6 trained as a cross-encoder: " + ", ".join(LABELS)}
+    about = {"name": "assay-encoder-judge", "license": "apache-2.0",
+             "description": "MiniLM-L6 trained as a cross-encoder: " + ", ".join(LABELS)}
     gguf.write(f"{o.out}/encoder.gguf", judge, wordpiece, **about)
     gguf.write(f"{o.out}/encoder-f16.gguf", judge, wordpiece, gguf.F16, **about)
     card(o, parts, history, chosen, scores)
@@ -68,7 +70,7 @@ def main():
 
 
 def train(o, judge, epoch_pairs, validation):
-    """Trains, from the last checkpoint if there is one, and leaves judge with the weights that validated best."""
+    """Trains, from the last checkpoint if there is one, and leaves judge with the best validated weights."""
     judge.frozen = o.freeze
     if o.freeze:
         for part in (judge.tokens, judge.types, judge.positions, judge.norm, *judge.layers[:o.freeze]):
@@ -91,8 +93,8 @@ def train(o, judge, epoch_pairs, validation):
         say(f"going on after step {state['step']}")
 
     def save():
-        torch.save({"settings": settings, "state": state, "judge": judge.state_dict(), "optimiser": optimiser.state_dict(),
-                    "rng": torch.get_rng_state()}, path + ".part")
+        torch.save({"settings": settings, "state": state, "judge": judge.state_dict(),
+                    "optimiser": optimiser.state_dict(), "rng": torch.get_rng_state()}, path + ".part")
         os.replace(path + ".part", path)
 
     began = saved_at = time.time()
@@ -141,13 +143,13 @@ def look(o, judge, validation, state, loss):
 
 
 def pace(step, steps):
-    """The share of the learning rate: up over a sixteenth of the steps, then down to nothing."""
+    """The learning-rate schedule: linear warm-up over a sixteenth of the steps, then linear decay to nothing."""
     warm = max(1, steps // 16)
     return (step + 1) / warm if step < warm else (steps - step) / (steps - warm)
 
 
 def batches(items, size, rng):
-    """Batches of texts of about one length, which waste little on padding, in random order."""
+    """Batches bucketed by length, which need few padding tokens, in random order."""
     items = sorted(items, key=lambda item: len(item[0]) + rng.random() * 16)
     groups = [items[i:i + size] for i in range(0, len(items), size)]
     rng.shuffle(groups)
@@ -163,7 +165,7 @@ def padded(batch):
 
 
 def masked_loss(scores, batch):
-    """Cross-entropy of the output that a pair has a label for; the others are not touched by it."""
+    """Binary cross-entropy of the output that a pair has a label for; the others are masked."""
     own = scores[torch.arange(len(batch)), torch.tensor([label for _, label, _ in batch])]
     return functional.binary_cross_entropy_with_logits(own, torch.tensor([value for _, _, value in batch]))
 
@@ -201,24 +203,25 @@ def bench(o, judge, items):
                 n += len(batch)
                 if time.time() - began > 12:
                     break
-            say(f"{freeze} layers frozen, {'bfloat16' if narrow else 'float32'}: {n / (time.time() - began):.1f} pairs a second")
+            speed = n / (time.time() - began)
+            say(f"{freeze} layers frozen, {'bfloat16' if narrow else 'float32'}: {speed:.1f} pairs a second")
 
 
 def auc(values, scores):
-    """The chance that a true one has a higher score than a false one."""
+    """The probability that a positive has a higher score than a negative."""
     ranks = ranked(scores)
     yes = values.sum()
     return (ranks[values].sum() - yes * (yes - 1) / 2) / (yes * (len(values) - yes))
 
 
 def ranked(scores):
-    """Ranks from 0; equal scores have the mean of theirs."""
+    """Ranks from 0; ties share their mean rank."""
     _, place, counts = numpy.unique(scores, return_inverse=True, return_counts=True)
     return (numpy.cumsum(counts) - (counts + 1) / 2)[place]
 
 
 def interval(values, scores, draws=1000):
-    """The AUC with a 95% interval, by drawing rows anew."""
+    """The AUC with a 95% percentile bootstrap interval."""
     rng = numpy.random.default_rng(1)
     drawn = []
     while len(drawn) < draws:
@@ -231,41 +234,48 @@ def interval(values, scores, draws=1000):
 def card(o, parts, state, chosen, scores):
     """Writes the model's card from what was counted and measured."""
     lines = ["# Encoder judge", "",
-             "MiniLM (sentence-transformers/all-MiniLM-L6-v2, Apache-2.0) trained to judge pairs of texts. One pass gives four",
-             "numbers; a sigmoid makes each a probability: " + ", ".join(LABELS) + ".", "",
+             "MiniLM (sentence-transformers/all-MiniLM-L6-v2, Apache-2.0) fine-tuned as a cross-encoder: an encoder",
+             "with a classification head over a pair of texts. One forward pass gives four logits; a sigmoid",
+             "makes each a probability: " + ", ".join(LABELS) + ".", "",
              "## Data", "",
-             "Labels of ARES (Apache-2.0; synthetic questions and answers, labelled by how they were made) and of EVOUNA",
-             "(Apache-2.0; people's). Pairs made without a label: see pairs.py. Split by question, and what is made of a context",
-             "alone by context.", "",
+             "Labels of ARES (Apache-2.0; synthetic questions and answers, labelled by construction) and of EVOUNA",
+             "(Apache-2.0; people's). Pairs constructed without a label, hard negatives among them: see pairs.py.",
+             "Grouped split: by question, and what is made of a context alone by context.", "",
              "| output | made | pairs to train on | of which true | validation | test |", "|---|---|---|---|---|---|"]
     count = lambda part, keep=lambda p: True: Counter((p.label, p.made) for p in part if keep(p))
-    train, true, validation, test = count(parts[0]), count(parts[0], lambda p: p.value == 1), count(parts[1]), count(parts[2])
+    train, validation, test = (count(part) for part in parts)
+    true = count(parts[0], lambda p: p.value == 1)
     for key in sorted(train):
-        lines.append(f"| {key[0]} | {key[1] or 'labelled'} | {train[key]} | {true[key]} | {validation[key]} | {test[key]} |")
+        counts = " | ".join(str(c[key]) for c in (train, true, validation, test))
+        lines.append(f"| {key[0]} | {key[1] or 'labelled'} | {counts} |")
     lines += ["", "## Training", "",
-              f"{state['step']} steps of {o.batch} pairs, {state['seconds'] / 60:.0f} minutes on {o.threads} threads; up to {o.pairs} pairs an epoch,",
+              f"{state['step']} steps of {o.batch} pairs, {state['seconds'] / 60:.0f} minutes on {o.threads} threads; "
+              f"up to {o.pairs} pairs an epoch,",
               ", ".join(f"{share:.0%} of them for {label}" for label, share in data.SHARES.items()) + ";",
-              f"{o.longest} tokens at most: of a longer text, the window that shares most words with the query.",
-              f"AdamW, learning rate {o.rate}, dropout {o.dropout}, {o.freeze} of 6 layers frozen, seed {o.seed}. The weights of the best validation loss were kept.", "",
+              f"{o.longest} tokens at most: of a longer text, the window that shares most tokens with the query.",
+              f"AdamW, learning rate {o.rate}, dropout {o.dropout}, {o.freeze} of 6 layers frozen, seed {o.seed}. "
+              "The checkpoint with the best", "validation loss was kept.", "",
               "| step | training loss | validation loss |", "|---|---|---|"]
     lines += [f"| {h['step']} | {h['loss']:.4f} | {h['validation']:.4f} |" for h in state["history"]]
-    lines += ["", "## Test", "", "Questions that nothing was trained on; AUC with a 95% interval.", "",
+    lines += ["", "## Test", "", "Held-out questions; AUC with a 95% bootstrap interval.", "",
               "| output | pairs | n | AUC |", "|---|---|---|---|"]
     for i, label in enumerate(LABELS):
         for made in sorted({p.made for p in chosen if p.label == label}):
-            rows = [j for j, p in enumerate(chosen) if p.label == label and (p.made == made or made in FALSE_OF.get(p.made, ()))]
+            rows = [j for j, p in enumerate(chosen)
+                    if p.label == label and (p.made == made or made in FALSE_OF.get(p.made, ()))]
             values = numpy.array([chosen[j].value for j in rows])
             if made == "mixed":
                 shares = numpy.corrcoef(ranked(values), ranked(scores[rows, i]))[0, 1]
                 lines.append(f"| {label} | mixed, Spearman with the share said | {len(rows)} | {shares:.3f} |")
             elif 0 < values.sum() < len(values):
-                lines.append(f"| {label} | {made or 'labelled'} | {len(rows)} | {interval(values == 1, scores[rows, i])} |")
+                area = interval(values == 1, scores[rows, i])
+                lines.append(f"| {label} | {made or 'labelled'} | {len(rows)} | {area} |")
     with open(f"{o.out}/MODEL.md", "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     say("\n".join(lines[-12:]))
 
 
-# Pairs made true are compared with those made false in each way.
+# Constructed positives are compared with the negatives made in each way.
 FALSE_OF = {"sentence": ("removed", "near", "swapped", "elsewhere"), "correct": ("other question",)}
 
 

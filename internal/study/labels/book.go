@@ -1,0 +1,140 @@
+package labels
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// A Book is a file of labels. Lines that it does not know stay as they are.
+type Book struct {
+	path  string
+	lines []line
+}
+
+// A line is one line of the file.
+type line struct {
+	raw     []byte
+	sample  string
+	skipped bool
+}
+
+// OpenBook reads the file, if it is there.
+func OpenBook(path string) (*Book, error) {
+	b := &Book{path: path}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		b.path = real // a link stays one
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := os.Stat(filepath.Dir(path)) // now, and not after the first label
+		return b, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, 1<<20)
+	for n := 1; lines.Scan(); n++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var row struct {
+			Sample json.RawMessage `json:"sample"`
+			Label  json.RawMessage `json:"label"`
+		}
+		err := json.Unmarshal(lines.Bytes(), &row)
+		sample, ok := textOf(row.Sample)
+		if err != nil || !ok || sample == "" {
+			return nil, fmt.Errorf("%s, line %d: it is no label: {\"sample\": ID, \"label\": NUMBER}", path, n)
+		}
+		skipped := len(row.Label) == 0 || string(row.Label) == "null"
+		b.lines = append(b.lines, line{slices.Clone(lines.Bytes()), sample, skipped})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, nil
+}
+
+// Labelled counts the samples that have a label.
+func (b *Book) Labelled(samples []string) int {
+	of := map[string]bool{}
+	for _, l := range b.lines {
+		if !l.skipped {
+			of[l.sample] = true
+		}
+	}
+	n := 0
+	for _, id := range samples {
+		if of[id] {
+			n++
+		}
+	}
+	return n
+}
+
+// Seen reports whether a sample was labelled or skipped.
+func (b *Book) Seen(sample string) bool {
+	return slices.ContainsFunc(b.lines, func(l line) bool { return l.sample == sample })
+}
+
+// Put sets the label of a sample, nil if it was skipped, and has it on disk. Pick says how the sample was picked, ""
+// for fairly.
+func (b *Book) Put(sample string, label *int, pick string) error {
+	var raw bytes.Buffer
+	e := json.NewEncoder(&raw)
+	e.SetEscapeHTML(false)
+	err := e.Encode(struct {
+		Sample string `json:"sample"`
+		Label  *int   `json:"label"`
+		Pick   string `json:"pick,omitempty"`
+	}{sample, label, pick})
+	if err != nil {
+		return err
+	}
+	now, err := OpenBook(b.path)
+	if err != nil {
+		return err
+	}
+	if now.lines != nil {
+		b.lines = now.lines // with what someone else labelled meanwhile
+	}
+	l := line{bytes.TrimSpace(raw.Bytes()), sample, label == nil}
+	if i := slices.IndexFunc(b.lines, func(l line) bool { return l.sample == sample }); i >= 0 {
+		b.lines[i] = l
+	} else {
+		b.lines = append(b.lines, l)
+	}
+	return b.write()
+}
+
+// write puts a new file in the place of the old one: whatever happens, one of them is there and whole.
+func (b *Book) write() error {
+	f, err := os.CreateTemp(filepath.Dir(b.path), filepath.Base(b.path)+".*.part")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // not there any more once it has its name
+	var text bytes.Buffer
+	for _, l := range b.lines {
+		text.Write(l.raw)
+		text.WriteByte('\n')
+	}
+	mode := fs.FileMode(0o644)
+	if old, err := os.Stat(b.path); err == nil {
+		mode = old.Mode().Perm()
+	}
+	_, err = io.Copy(f, &text)
+	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), b.path)
+}
