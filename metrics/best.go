@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// EachWindow asks about texts: once where they fit in one prompt, else for each of several overlapping windows, as few
-// as fit. It returns what was answered, in the order of the windows. Nothing of the texts is left out.
+// EachWindow asks about texts: once where they fit in one prompt, else once for each of several windows (chunks)
+// with overlap, as few as fit. It returns what was answered, in the order of the windows. Nothing of the texts is
+// left out.
 func EachWindow[T any](texts []string, ask func(text string) (T, error)) ([]T, error) {
 	var answers []T
 	_, err := NewPassage(texts).InWindows(true, func(text string) error {
@@ -41,7 +42,8 @@ func Best[T any](list []T, better func(a, b T) bool) int {
 // BestReference compares something with each of several references alone and returns the best comparison, the first of
 // equal ones, and the place of its reference among them, from 0. Blank references do not count. One to which the
 // comparison does not apply is passed over if there is another, and any other error is returned at once.
-func BestReference[T any](references []string, better func(a, b T) bool, compare func(reference string) (T, error)) (best T, at int, err error) {
+func BestReference[T any](references []string, better func(a, b T) bool,
+	compare func(reference string) (T, error)) (best T, at int, err error) {
 	refused := fmt.Errorf("%w: the sample has no reference", ErrNotApplicable)
 	asked := false
 	at = -1
@@ -69,7 +71,7 @@ func BestReference[T any](references []string, better func(a, b T) bool, compare
 	return best, at, nil
 }
 
-// Higher and Lower order scores, for [Best] and [BestReference].
+// Higher orders scores for [Best] and [BestReference]: the higher value is better.
 func Higher(a, b Score) bool { return a.Value > b.Value }
 
 // Lower is Higher for metrics of which less is better.

@@ -16,7 +16,9 @@ func Check(ms []Metric, models Models, fields Field) error {
 	var errs []error
 	for _, m := range ms {
 		if missing := m.Needs &^ fields; missing != 0 {
-			errs = append(errs, fmt.Errorf("%s needs %v, which the dataset does not have: leave the metric out, or map a column to it", m.Name, missing))
+			errs = append(errs,
+				fmt.Errorf("%s needs %v, which the dataset does not have: leave the metric out, or map a column to it",
+					m.Name, missing))
 		}
 		for _, role := range backend.Roles() {
 			if err := checkModel(m, role, models.Role(role)); err != nil {
@@ -52,8 +54,8 @@ func checkModel(m Metric, role backend.Role, b backend.Backend) error {
 	return nil
 }
 
-// EncoderOutput returns which of a model's numbers has a label. The one number of a model without labels, a
-// reranker, is the relevance of a text to a query.
+// EncoderOutput returns the index of the output with a label, of a model's classification head. The only output
+// of a model without labels, a reranker, is the relevance of a text to a query.
 func EncoderOutput(info backend.Info, label string) (int, error) {
 	if len(info.Labels) == 0 && label == "context_relevance" {
 		return 0, nil
@@ -65,5 +67,6 @@ func EncoderOutput(info backend.Info, label string) (int, error) {
 		return 0, fmt.Errorf("%s on %s does not say what its number means, so it is taken for relevance: "+
 			"name an encoder with an output %s", info.Model, info.Engine, label)
 	}
-	return 0, fmt.Errorf("%s on %s has the outputs %s and no %s: name another encoder", info.Model, info.Engine, strings.Join(info.Labels, ","), label)
+	return 0, fmt.Errorf("%s on %s has the outputs %s and no %s: name another encoder", info.Model, info.Engine,
+		strings.Join(info.Labels, ","), label)
 }

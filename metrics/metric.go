@@ -11,7 +11,7 @@ import (
 type Metric struct {
 	Name   string // "dimension/method", such as "faithfulness/claims"
 	Doc    string // what it measures, in one line
-	Source string // the paper and section, or the project, that the formula comes from
+	Source string // the paper and section, or the project, that defines the formula
 
 	// Aliases are further names of the same method: it can be selected by each.
 	Aliases []string
@@ -20,7 +20,7 @@ type Metric struct {
 
 	// Formula says how the value comes about, in a sentence or a formula that names what is counted.
 	Formula string
-	// Calls says what a sample costs: "none", "1 choice for each context". Those of a model only.
+	// Calls says what a sample costs in requests to a model: "none", "1 first-token scoring for each context".
 	Calls string
 	// Default says that the metric's dimension by itself ("faithfulness") means this method.
 	Default bool
@@ -29,17 +29,17 @@ type Metric struct {
 	LowerIsBetter bool
 
 	Needs Field // the columns that a sample must fill
-	Asks  Asks  // what it asks of which models; empty: it asks none
+	Asks  Asks  // the operations it asks of the model in each role; empty: it asks none
 
 	// Prepare lists what must be learned of the whole dataset before its first sample is scored.
 	Prepare []*Preparation
 
-	Outputs []string // the labels of the encoder's numbers that it reads
+	Outputs []string // the labels of the encoder's outputs that it reads
 
 	Prompts []*prompts.Prompt // the prompts it asks with, as they are built in
 
-	// At returns the metric with what stands after an @ in its name, which it reads: retrieval/ndcg@7 looks
-	// at seven passages. nil: nothing may stand there.
+	// At returns the metric with what stands after an @ in its name, which it reads: retrieval/ndcg@7 has a
+	// cutoff of 7. nil: nothing may stand there.
 	At func(text string) (Metric, error)
 
 	// Score computes the value for s, which fills every field in Needs. It returns an error wrapping
@@ -48,7 +48,7 @@ type Metric struct {
 	Score func(ctx context.Context, m Models, s *Sample) (Score, error)
 }
 
-// A Score is a metric's verdict on one sample, with the evidence for it.
+// A Score is a metric's value for one sample, with the evidence for it.
 type Score struct {
 	Value   float64   `json:"value"` // finite, in [Metric.Min, Metric.Max]
 	Because []Finding `json:"because,omitempty"`
@@ -79,13 +79,13 @@ type Result struct {
 	Score  *Score   `json:"score,omitempty"`
 	Error  string   `json:"error,omitempty"`
 	Kind   Kind     `json:"kind,omitempty"`  // of the Error
-	Calls  []string `json:"calls,omitempty"` // the keys of the answers used, in the order asked
-	Cost   *Cost    `json:"cost,omitempty"`  // of those answers; nil if the judge did nothing
+	Calls  []string `json:"calls,omitempty"` // the cache keys of the answers used, in the order asked
+	Cost   *Cost    `json:"cost,omitempty"`  // of those answers; nil if the judge was not asked
 	Group  string   `json:"group,omitempty"` // the sample's
 }
 
-// A Cost is the judge's work on the answers that a Result used, in tokens. It is the same whether they were
-// computed for it, shared with another metric or found in the cache.
+// A Cost is what the answers that a Result used cost the judge, in prompt tokens and completion tokens. It is the
+// same whether they were computed for it, shared with another metric or found in the cache.
 type Cost struct {
 	PromptTokens int `json:"prompt_tokens"`
 	OutputTokens int `json:"output_tokens"`
@@ -102,5 +102,5 @@ const (
 	Failed        Kind = "failed"  // anything else, said in Error
 )
 
-// Clamp holds v to [lo, hi], out of which rounding may have brought it.
+// Clamp holds v to [lo, hi], which rounding may have made it exceed.
 func Clamp(v, lo, hi float64) float64 { return max(lo, min(hi, v)) }

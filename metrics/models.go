@@ -8,18 +8,18 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// Models is what a metric may ask. [Run] gives each Score call its own, which notes the keys of the
-// answers used.
+// Models is what a metric may ask. [Run] gives each Score call its own, which notes the cache keys of
+// the answers used.
 type Models struct {
-	Roles   Roles       // those that some metric asks
+	Roles   Roles       // the models by role: those that some metric asks
 	Prompts prompts.Set // the texts to ask with
-	Seed    uint64      // of everything that is drawn at random, beside each prompt's own
+	Seed    uint64      // of all sampling, beside each prompt's own
 
 	known map[*Preparation]Knowledge // of the dataset that is scored
 	calls *calls
 }
 
-// Roles are the models there are, each by what it is there for.
+// Roles are the models there are, each by its role: judge, embedding model, encoder.
 type Roles map[backend.Role]backend.Backend
 
 // Role returns the model that has a role; nil if there is none.
@@ -71,28 +71,28 @@ func (a Asks) Of(models backend.Identities) backend.Identities {
 	return asked
 }
 
-// Note records that an answer was used, by its key and the tokens that a judge read and wrote for it: [Run] writes what
-// a Score call noted into its Result.
-func (m Models) Note(key backend.Key, read, wrote int) { m.calls.add(key, read, wrote) }
+// Note records that an answer was used, by its cache key, with its prompt tokens and completion tokens: [Run]
+// writes what a Score call noted into its Result.
+func (m Models) Note(key backend.Key, prompt, completion int) { m.calls.add(key, prompt, completion) }
 
-// calls notes the keys of the answers that one Score call used, in the order they came, and what they
-// cost. A nil *calls notes nothing.
+// calls notes the cache keys of the answers that one Score call used, in the order they came, and what they cost.
+// A nil *calls notes nothing.
 type calls struct {
 	mu   sync.Mutex
 	keys []string
 	cost Cost
 }
 
-// add notes an answer, with the tokens that the judge read and wrote for it.
-func (c *calls) add(key backend.Key, read, wrote int) {
+// add notes an answer, with its prompt tokens and completion tokens.
+func (c *calls) add(key backend.Key, prompt, completion int) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.keys = append(c.keys, key.String())
-	c.cost.PromptTokens += read
-	c.cost.OutputTokens += wrote
+	c.cost.PromptTokens += prompt
+	c.cost.OutputTokens += completion
 }
 
 // fill writes what was noted into a result.

@@ -21,9 +21,10 @@ type Knowledge interface {
 	Notes() []string // what a reader of the numbers should know; nil: nothing
 }
 
-// Prepare runs the preparations of ms, each over all samples, and returns m with what they learned. The models that
-// they ask must be those that the metrics will ask.
-func Prepare(ctx context.Context, samples func() iter.Seq2[*Sample, error], ms []Metric, m Models, o Options) (Models, error) {
+// Prepare runs the preparations of ms, each over all samples, and returns m with what they learned. The models
+// must be those that the metrics will ask.
+func Prepare(ctx context.Context, samples func() iter.Seq2[*Sample, error], ms []Metric, m Models,
+	o Options) (Models, error) {
 	for _, p := range Preparations(ms) {
 		k, err := p.Read(ctx, samples(), m, o)
 		if err != nil {

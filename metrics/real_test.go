@@ -27,10 +27,13 @@ func TestProbabilitiesOfARealModel(t *testing.T) {
 
 	octopus := metrics.Sample{
 		ID: "octopus", Question: "How many hearts does an octopus have?", Answer: "An octopus has three hearts.",
-		Contexts: []string{"An octopus has three hearts. Two of them push blood through the gills."}, References: []string{"It has three hearts."},
+		Contexts:   []string{"An octopus has three hearts. Two of them push blood through the gills."},
+		References: []string{"It has three hearts."},
 	}
 	saturn := octopus
-	saturn.ID, saturn.Contexts, saturn.References = "saturn", []string{"Saturn is known for its rings, which are made of ice and rock."}, []string{"Its rings are made of ice and rock."}
+	saturn.ID, saturn.Contexts, saturn.References = "saturn",
+		[]string{"Saturn is known for its rings, which are made of ice and rock."},
+		[]string{"Its rings are made of ice and rock."}
 
 	likelier := []string{"context_relevance/perplexity", "faithfulness/bartscore", "answer_correctness/bartscore_f"}
 	ms, err := all.Select(append(likelier, "answer_quality/reward_likelihood", "answer_relevance/logit"))

@@ -14,9 +14,9 @@ import (
 
 // Options say how [Run] goes about its work.
 type Options struct {
-	// Window is how many samples may be open at once, those that wait to be emitted in order included;
-	// one more is read ahead. 0 means two for each call that the models serve at once, and at least 16: enough that a slow
-	// sample at the head does not leave the models idle.
+	// Window is how many samples may be open at once, those that wait to be emitted in order included; one more
+	// is read ahead. 0 means two for each slot, a request that a model serves at once, and at least 16: enough
+	// that a slow sample at the head does not leave the models idle.
 	Window int
 
 	// Ready, if set, is told each result as soon as it is there, before it is the next to be emitted
@@ -32,14 +32,15 @@ type Options struct {
 // sample lacks (not_applicable), a reply that cannot be decoded, a prompt that is too long, a value out
 // of the metric's range, even a panic in the metric, which is a bug but must not lose the run.
 //
-// When samples yields an error, Run finishes the samples before it and returns the error. When ctx is
-// cancelled, a model is unavailable or closed, or emit returns an error, Run ends early and returns
-// that: no call is begun any more, those in flight are cancelled (backend/linger gives them a grace), and
-// what was emitted is everything up to the first result that is missing. To go on, run the same again: the
-// answers that were had are in the cache.
+// When samples yields an error, Run finishes the samples before it and returns the error. When ctx is cancelled,
+// a model is unavailable or closed, or emit returns an error, Run ends early and returns that: no call is begun
+// any more, those in flight are cancelled (backend/linger gives them a grace), and what was emitted is everything
+// up to the first result that is missing. To resume, run the same again: the answers that came back are in the
+// cache.
 //
 // Run returns once everything that it started has ended.
-func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models, o Options, emit func(Result) error) error {
+func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models, o Options,
+	emit func(Result) error) error {
 	if err := checkPrepared(ms, m); err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (r *runner) take(ctx context.Context, samples iter.Seq2[*Sample, error]) {
 		select {
 		case <-ctx.Done():
 			return
-		case r.rows <- opened: // waits for a place in the window
+		case r.rows <- opened: // waits until fewer samples are open
 		}
 		for i := range r.ms {
 			r.start(func() { r.score(ctx, &r.ms[i], s, opened.results[i]) })
@@ -189,7 +190,8 @@ func (metric *Metric) Try(ctx context.Context, m Models, s *Sample) (score Score
 		return Score{}, err
 	}
 	if !(score.Value >= metric.Min && score.Value <= metric.Max) {
-		return Score{}, fmt.Errorf("a bug in %s: its value %v is not in [%v, %v]", metric.Name, score.Value, metric.Min, metric.Max)
+		return Score{}, fmt.Errorf("a bug in %s: its value %v is not in [%v, %v]", metric.Name, score.Value, metric.Min,
+			metric.Max)
 	}
 	for _, f := range score.Because {
 		if f.Value != nil && (math.IsNaN(*f.Value) || math.IsInf(*f.Value, 0)) {

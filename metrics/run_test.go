@@ -41,7 +41,8 @@ func asking(name string) Metric { return asks(name, 1) }
 
 func asks(name string, n int) Metric {
 	return metric(name, func(ctx context.Context, m Models, s *Sample) (Score, error) {
-		req := &backend.GenerateRequest{Messages: []backend.Message{{Role: backend.User, Text: name + s.ID}}, MaxTokens: 8}
+		req := &backend.GenerateRequest{Messages: []backend.Message{{Role: backend.User, Text: name + s.ID}},
+			MaxTokens: 8}
 		for range n {
 			if _, err := m.Role(backend.Judge).Generate(ctx, req); err != nil {
 				return Score{}, err
@@ -52,7 +53,8 @@ func asks(name string, n int) Metric {
 }
 
 // collect runs and returns what was emitted, as "sample metric kind".
-func collect(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models, o Options) ([]string, error) {
+func collect(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m Models,
+	o Options) ([]string, error) {
 	var lines []string
 	err := Run(ctx, samples, ms, m, o, func(r Result) error {
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Sample, r.Metric, r.Kind)))
@@ -79,7 +81,8 @@ func TestRunKeepsOrder(t *testing.T) {
 			return Score{}, nil
 		})
 		fake := &backendtest.Fake{PerToken: time.Millisecond}
-		got, err := collect(t.Context(), numbered(50), []Metric{sleepy, asking("x/asking")}, Models{Roles: Roles{backend.Judge: fake}}, Options{})
+		got, err := collect(t.Context(), numbered(50), []Metric{sleepy, asking("x/asking")},
+			Models{Roles: Roles{backend.Judge: fake}}, Options{})
 		if err != nil || !slices.Equal(got, order(50, "x/sleepy", "x/asking")) {
 			t.Errorf("got %q, %v", got, err)
 		}
@@ -132,7 +135,8 @@ func TestRunWindow(t *testing.T) {
 func TestRunFeedsTheModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &backendtest.Fake{PerToken: time.Millisecond, About: backend.Info{Slots: 6}}
-		if _, err := collect(t.Context(), numbered(100), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: fake}}, Options{}); err != nil {
+		if _, err := collect(t.Context(), numbered(100), []Metric{asking("x/a")},
+			Models{Roles: Roles{backend.Judge: fake}}, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if n := fake.Stats().MaxInFlight; n < 6 {
@@ -199,8 +203,12 @@ func TestRunRecordsWhatGoesWrong(t *testing.T) {
 		{metric("x/deadline", failing(context.DeadlineExceeded)), Failed, "deadline"}, // an engine's own, not the run's
 	} {
 		var got Result
-		err := Run(t.Context(), numbered(1), []Metric{tt.metric}, Models{}, Options{}, func(r Result) error { got = r; return nil })
-		if err != nil || got.Kind != tt.kind || !strings.Contains(got.Error, tt.says) || (got.Score == nil) != (tt.kind != "") {
+		err := Run(t.Context(), numbered(1), []Metric{tt.metric}, Models{}, Options{}, func(r Result) error {
+			got = r
+			return nil
+		})
+		if err != nil || got.Kind != tt.kind || !strings.Contains(got.Error, tt.says) ||
+			(got.Score == nil) != (tt.kind != "") {
 			t.Errorf("%s: %+v, %v; want kind %q and an error that says %q", tt.metric.Name, got, err, tt.kind, tt.says)
 		}
 	}
@@ -245,7 +253,8 @@ func TestRunEndsWithTheSamples(t *testing.T) {
 			}
 		}
 		fake := &backendtest.Fake{PerToken: time.Second}
-		got, err := collect(t.Context(), samples, []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: fake}}, Options{})
+		got, err := collect(t.Context(), samples, []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: fake}},
+			Options{})
 		if err != bad || !slices.Equal(got, order(3, "x/a")) {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -255,12 +264,13 @@ func TestRunEndsWithTheSamples(t *testing.T) {
 func TestRunStopsWhenEmitFails(t *testing.T) {
 	full := errors.New("disk full")
 	n := 0
-	err := Run(t.Context(), numbered(1000), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: &backendtest.Fake{}}}, Options{}, func(Result) error {
-		if n++; n == 3 {
-			return full
-		}
-		return nil
-	})
+	err := Run(t.Context(), numbered(1000), []Metric{asking("x/a")},
+		Models{Roles: Roles{backend.Judge: &backendtest.Fake{}}}, Options{}, func(Result) error {
+			if n++; n == 3 {
+				return full
+			}
+			return nil
+		})
 	if err != full || n != 3 {
 		t.Errorf("%v after %d results", err, n)
 	}
@@ -283,7 +293,8 @@ func TestRunCancelled(t *testing.T) {
 			// Each call takes 8 tokens' time; all samples of the window run at once.
 			time.AfterFunc(perToken*4, func() { cancel(cause) })
 			begin := time.Now()
-			got, err := collect(ctx, numbered(1000), []Metric{asks("x/a", calls)}, Models{Roles: Roles{backend.Judge: linger.Wrap(fake, grace)}},
+			got, err := collect(ctx, numbered(1000), []Metric{asks("x/a", calls)},
+				Models{Roles: Roles{backend.Judge: linger.Wrap(fake, grace)}},
 				Options{Window: 10, Ready: func(Result) { ended.Add(1) }})
 			if err != cause || late.Load() != 0 {
 				t.Errorf("error %v, %d calls begun after it", err, late.Load())
@@ -306,7 +317,8 @@ func TestRunCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	fake := &backendtest.Fake{}
-	got, err := collect(ctx, numbered(10), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: linger.Wrap(fake, time.Minute)}}, Options{})
+	got, err := collect(ctx, numbered(10), []Metric{asking("x/a")},
+		Models{Roles: Roles{backend.Judge: linger.Wrap(fake, time.Minute)}}, Options{})
 	if !errors.Is(err, context.Canceled) || got != nil || fake.Stats().Calls() != 0 {
 		t.Errorf("%q, %v, %d calls", got, err, fake.Stats().Calls())
 	}
@@ -316,16 +328,18 @@ func TestRunCancelledBefore(t *testing.T) {
 func TestRunGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	first, err := 0, error(nil)
-	err = Run(ctx, numbered(30), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: &backendtest.Fake{}}}, Options{}, func(r Result) error {
-		if first++; first == 7 {
-			cancel()
-		}
-		return nil
-	})
+	err = Run(ctx, numbered(30), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: &backendtest.Fake{}}},
+		Options{}, func(r Result) error {
+			if first++; first == 7 {
+				cancel()
+			}
+			return nil
+		})
 	if !errors.Is(err, context.Canceled) || first < 7 {
 		t.Fatalf("%d results, %v", first, err)
 	}
-	got, err := collect(t.Context(), numbered(30), []Metric{asking("x/a")}, Models{Roles: Roles{backend.Judge: &backendtest.Fake{}}}, Options{})
+	got, err := collect(t.Context(), numbered(30), []Metric{asking("x/a")},
+		Models{Roles: Roles{backend.Judge: &backendtest.Fake{}}}, Options{})
 	if err != nil || !slices.Equal(got, order(30, "x/a")) {
 		t.Errorf("the second run: %q, %v", got, err)
 	}

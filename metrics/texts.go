@@ -7,14 +7,14 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// A textAt is one of a list, and its number in it, from 1.
-type textAt struct {
+// A TextAt is one text of a list, and its number in it, from 1.
+type TextAt struct {
 	Text   string
 	Number int
 }
 
 // Where names a context, and perhaps a window of it.
-func (n textAt) Where(window string) string {
+func (n TextAt) Where(window string) string {
 	where := fmt.Sprintf("context %d", n.Number)
 	if window != "" {
 		where += ", " + window
@@ -23,17 +23,18 @@ func (n textAt) Where(window string) string {
 }
 
 // NonBlank returns the texts of a list that are not blank, without white space around them.
-func NonBlank(list []string) []textAt {
-	var texts []textAt
+func NonBlank(list []string) []TextAt {
+	var texts []TextAt
 	for i, text := range list {
 		if text = strings.TrimSpace(text); text != "" {
-			texts = append(texts, textAt{text, i + 1})
+			texts = append(texts, TextAt{text, i + 1})
 		}
 	}
 	return texts
 }
 
-func TextsOf(list []textAt) []string {
+// TextsOf returns the texts alone.
+func TextsOf(list []TextAt) []string {
 	var all []string
 	for _, n := range list {
 		all = append(all, n.Text)
@@ -41,7 +42,7 @@ func TextsOf(list []textAt) []string {
 	return all
 }
 
-// Worded returns the sentences of a text that say something.
+// Worded returns the sentences of a text that hold a word.
 func Worded(text string) []string {
 	var list []string
 	for _, s := range tokenize.Sentences(text) {
@@ -63,7 +64,7 @@ func Saying(list []string) NumberedTexts {
 	return n
 }
 
-// NumberedTexts are those of a list that say something, with their places in it, from 1.
+// NumberedTexts are those texts of a list that are to be read, with their places in it, from 1.
 type NumberedTexts struct {
 	Texts  []string
 	Places []int

@@ -26,7 +26,8 @@ func TestTurnText(t *testing.T) {
 			t.Errorf("%+v is %q, %v in a template, want %q", turn, b.String(), err, want)
 		}
 		var again Turn
-		if raw, err := json.Marshal(turn); err != nil || json.Unmarshal(raw, &again) != nil || !reflect.DeepEqual(again, turn) {
+		if raw, err := json.Marshal(turn); err != nil || json.Unmarshal(raw, &again) != nil ||
+			!reflect.DeepEqual(again, turn) {
 			t.Errorf("%+v is %s, %v in JSON, and read from it %+v", turn, raw, err, again)
 		}
 	}
@@ -34,5 +35,6 @@ func TestTurnText(t *testing.T) {
 	check(Turn{Role: backend.Assistant, Said: " ", Calls: calls}, shown)
 	check(Turn{Role: backend.Assistant, Said: "Let me see.", Calls: calls}, "Let me see.\n"+shown)
 	check(Turn{Role: backend.Assistant, Result: &ToolResult{Text: "12\n13"}}, "[tool returned: 12\n13]")
-	check(Turn{Role: backend.Assistant, Result: &ToolResult{Tool: "weather", Text: "12 degrees"}}, "[weather returned: 12 degrees]")
+	check(Turn{Role: backend.Assistant, Result: &ToolResult{Tool: "weather", Text: "12 degrees"}},
+		"[weather returned: 12 degrees]")
 }

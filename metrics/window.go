@@ -10,16 +10,16 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// A passage is text that is shown to a model whole or, where it does not fit, in windows.
-type passage struct {
+// A Passage is text that is shown to a model whole or, where it exceeds the context length, in windows (chunks).
+type Passage struct {
 	Text      string
 	Sentences []tokenize.Sentence // of text, in order
 	Origin    []int               // for each sentence, the number of its context, from 1
 }
 
 // NewPassage joins texts by blank lines. No sentence reaches from one into another.
-func NewPassage(texts []string) passage {
-	var p passage
+func NewPassage(texts []string) Passage {
+	var p Passage
 	var b strings.Builder
 	for i, text := range texts {
 		if strings.TrimSpace(text) == "" {
@@ -47,11 +47,11 @@ type window []span
 
 func (w window) of(text string) string { return text[w[0].start:w[len(w)-1].end] }
 
-// InWindows calls ask with the whole passage. Where that turns out to be too much at once, for the
-// prompt or for the reply, it calls ask with parts of it instead, and so on until each part fits: in
-// order, with the sentences at a boundary in both parts if overlap is set. It returns the number of
-// windows that ask accepted. Nothing of the text is left out.
-func (p passage) InWindows(overlap bool, ask func(text string) error) (int, error) {
+// InWindows calls ask with the whole passage. Where that turns out to be too much at once, for the prompt or for
+// the reply, it calls ask with parts of it instead, and so on until each part fits: in order, with overlap, if
+// that is set: the sentences at a boundary are then in both parts. It returns the number of windows that ask
+// accepted. Nothing of the text is left out.
+func (p Passage) InWindows(overlap bool, ask func(text string) error) (int, error) {
 	whole := make(window, len(p.Sentences))
 	for i, s := range p.Sentences {
 		whole[i] = span{s.Start, s.End}
@@ -104,7 +104,7 @@ func parts(n int, err error) int {
 const minWindow = 64
 
 // split cuts w into n parts or a few less, of about equal length. It returns less than two if it cannot.
-func (p passage) split(w window, n int, overlap bool) []window {
+func (p Passage) split(w window, n int, overlap bool) []window {
 	size := len(w.of(p.Text))
 	if size < minWindow {
 		return nil
@@ -151,7 +151,7 @@ func halves(text string, s span) []window {
 	return []window{{{s.start, middle}}, {{middle, s.end}}}
 }
 
-// ErrCut says that a reply was cut where that loses something. It travels with ErrBadReply.
+// ErrCut says that a reply was truncated where that loses something. It travels with ErrBadReply.
 var ErrCut = errors.New("the reply was cut at its length limit, or repeated itself")
 
 // tooMuch reports whether err says that less must be asked at once.

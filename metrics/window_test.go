@@ -32,7 +32,7 @@ func TestWindows(t *testing.T) {
 }
 
 // checkWindows sees that windows of at most limit bytes cover p without a gap.
-func checkWindows(t *testing.T, p passage, limit int, overlap bool) {
+func checkWindows(t *testing.T, p Passage, limit int, overlap bool) {
 	t.Helper()
 	covered, calls := 0, 0
 	n, err := p.InWindows(overlap, func(text string) error {
@@ -51,7 +51,8 @@ func checkWindows(t *testing.T, p passage, limit int, overlap bool) {
 		return nil
 	})
 	if err != nil || n != calls || strings.TrimSpace(p.Text[covered:]) != "" {
-		t.Errorf("limit %d, overlap %v: %d windows, %d calls, %d of %d bytes covered, %v", limit, overlap, n, calls, covered, len(p.Text), err)
+		t.Errorf("limit %d, overlap %v: %d windows, %d calls, %d of %d bytes covered, %v", limit, overlap, n, calls,
+			covered, len(p.Text), err)
 	}
 	if ideal := len(p.Text)/limit + 1; n > 4*ideal {
 		t.Errorf("limit %d, overlap %v: %d windows where %d could do", limit, overlap, n, ideal)

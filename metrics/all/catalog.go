@@ -1,3 +1,6 @@
+// Package all is the catalogue: it alone imports every family of metrics. It selects metrics by name ([Select],
+// [All]), has the presets ([Presets]), reads a user's prompts and criteria ([LoadPrompts], [LoadCriteria]), and makes
+// metrics of trained judges ([LoadJudge]): additive models, fitted to people's labels, over other metrics' values.
 package all
 
 import (
@@ -22,7 +25,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// A catalogue is what there is to select from.
+// A catalogue is the metrics that can be selected.
 type catalogue struct {
 	distinct []metrics.Metric          // every method once, sorted by name
 	byName   map[string]metrics.Metric // those, and the names that they go by besides
@@ -113,31 +116,36 @@ func Presets() []PresetList {
 		{"ragas-paper", "the three metrics of the RAGAS paper, by its methods",
 			[]string{"faithfulness/claims", "answer_relevance/questions", "context_relevance/sentences"}},
 		{"fast", "the cheapest good method of each dimension: an embedding model, no judge",
-			[]string{"faithfulness/k_precision_bigrams", "answer_relevance/cosine", "context_relevance/cosine", "answer_correctness/alignment"}},
-		{"encoder", "the encoder judge that comes with Assay: a small model that reads and writes nothing",
-			[]string{"faithfulness/encoder", "answer_relevance/encoder", "context_relevance/encoder", "answer_correctness/encoder"}},
-		{"logit", "one question of yes and no for each dimension, read as a probability",
-			[]string{"faithfulness/logit", "answer_relevance/logit", "context_relevance/logit", "context_precision/logit",
-				"context_recall/logit", "answer_correctness/logit", "completeness/logit"}},
+			[]string{"faithfulness/k_precision_bigrams", "answer_relevance/cosine", "context_relevance/cosine",
+				"answer_correctness/alignment"}},
+		{"encoder", "the trained cross-encoder that comes with Assay: a small discriminative model",
+			[]string{"faithfulness/encoder", "answer_relevance/encoder", "context_relevance/encoder",
+				"answer_correctness/encoder"}},
+		{"logit", "one yes/no question for each dimension, read as P(yes) by first-token scoring",
+			[]string{"faithfulness/logit", "answer_relevance/logit", "context_relevance/logit",
+				"context_precision/logit", "context_recall/logit", "answer_correctness/logit", "completeness/logit"}},
 		{"ragas", "what Ragas scores now: answers, contexts and both against references",
-			[]string{"faithfulness/claims", "answer_relevance/questions", "context_precision/reference", "context_recall/claims",
-				"context_recall/entities", "noise_sensitivity/relevant", "answer_correctness/claims_f1", "answer_correctness/ragas",
-				"answer_similarity/cosine"}},
+			[]string{"faithfulness/claims", "answer_relevance/questions", "context_precision/reference",
+				"context_recall/claims", "context_recall/entities", "noise_sensitivity/relevant",
+				"answer_correctness/claims_f1", "answer_correctness/ragas", "answer_similarity/cosine"}},
 		{"unitxt-cpu", "unitxt's choice that needs no model; _max and _ascii methods give its own numbers",
 			[]string{"answer_correctness/token_recall", "faithfulness/k_precision", "answer_relevance/token_recall",
 				"context_relevance/token_precision", "context_correctness/mrr"}},
 		{"unitxt-llm", "unitxt's choice with a judge",
 			[]string{"answer_correctness/judge_score", "faithfulness/judge_score", "answer_relevance/judge_score",
 				"context_relevance/judge_score", "context_correctness/mrr"}},
-		{"ragchecker", "RAGChecker's: claims of the answer and of the reference, each against the other and the contexts",
-			[]string{"ragchecker/precision", "ragchecker/recall", "ragchecker/f1", "ragchecker/claim_recall", "ragchecker/context_precision",
-				"ragchecker/context_utilization", "ragchecker/noise_relevant", "ragchecker/noise_irrelevant",
-				"ragchecker/hallucination", "ragchecker/self_knowledge", "ragchecker/faithfulness"}},
-		{"retrieval", "the usual measures of a ranking, from judgements of passages",
-			[]string{"retrieval/ndcg@10", "retrieval/map", "retrieval/mrr", "retrieval/p@5", "retrieval/recall@10", "retrieval/hit@10"}},
-		{"lexical", "words of the answer beside those of the references",
-			[]string{"answer_correctness/exact_match", "answer_correctness/token_f1", "answer_similarity/rougeL", "answer_similarity/bleu",
-				"answer_similarity/chrf", "answer_similarity/meteor"}},
+		{"ragchecker", "RAGChecker's: verdicts on the claims of answer and reference, each by the other and by every " +
+			"context",
+			[]string{"ragchecker/precision", "ragchecker/recall", "ragchecker/f1", "ragchecker/claim_recall",
+				"ragchecker/context_precision", "ragchecker/context_utilization", "ragchecker/noise_relevant",
+				"ragchecker/noise_irrelevant", "ragchecker/hallucination", "ragchecker/self_knowledge",
+				"ragchecker/faithfulness"}},
+		{"retrieval", "the usual measures of a ranking, from relevance judgements (qrels)",
+			[]string{"retrieval/ndcg@10", "retrieval/map", "retrieval/mrr", "retrieval/p@5", "retrieval/recall@10",
+				"retrieval/hit@10"}},
+		{"lexical", "lexical overlap of the answer with the references: n-grams and longest common subsequences",
+			[]string{"answer_correctness/exact_match", "answer_correctness/token_f1", "answer_similarity/rougeL",
+				"answer_similarity/bleu", "answer_similarity/chrf", "answer_similarity/meteor"}},
 	}
 }
 
@@ -153,8 +161,8 @@ func Preset(name string) ([]metrics.Metric, error) {
 	return nil, fmt.Errorf("unknown preset %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// Select returns the metrics of a list of names, in its order. A bare dimension ("faithfulness") means
-// its default method, and a number after an @ ("retrieval/ndcg@7") goes to [Metric.At]. An unknown name and
+// Select returns the metrics of a list of names, in its order. A bare dimension ("faithfulness") means its
+// default method, and a number after an @ ("retrieval/ndcg@7") goes to [metrics.Metric.At]. An unknown name and
 // one that stands twice are errors.
 func Select(names []string) ([]metrics.Metric, error) {
 	if len(names) == 0 {
@@ -184,10 +192,12 @@ func lookup(name string) (metrics.Metric, error) {
 	switch {
 	case !ok:
 		hint := ""
-		if near := tokenize.Nearest(name, slices.Concat(metricNames(), slices.Collect(maps.Keys(c.defaults)))); near != "" {
+		if near := tokenize.Nearest(name, slices.Concat(metricNames(),
+			slices.Collect(maps.Keys(c.defaults)))); near != "" {
 			hint = fmt.Sprintf("did you mean %s? ", near)
 		}
-		return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", name, hint, len(c.distinct))
+		return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", name, hint,
+			len(c.distinct))
 	case !given:
 		return m, nil
 	case m.At == nil:

@@ -19,7 +19,8 @@ func TestAll(t *testing.T) {
 	given := map[string]string{} // defaults
 	for _, m := range All() {
 		dimension, method, ok := strings.Cut(m.Name, "/")
-		if !ok || dimension == "" || method == "" || m.Doc == "" || m.Source == "" || m.Formula == "" || m.Calls == "" || m.Score == nil || m.Needs == 0 || !(m.Min < m.Max) {
+		if !ok || dimension == "" || method == "" || m.Doc == "" || m.Source == "" || m.Formula == "" ||
+			m.Calls == "" || m.Score == nil || m.Needs == 0 || !(m.Min < m.Max) {
 			t.Errorf("%s is not complete: %+v", m.Name, m)
 		}
 		if m.Default && given[dimension] != "" {
@@ -63,7 +64,8 @@ func TestSelect(t *testing.T) {
 	check("context_relevance, answer_relevance", "context_relevance/sentences,answer_relevance/questions")
 	check("retrieval/ndcg@7,retrieval@10, retrieval", "retrieval/ndcg@7,retrieval/ndcg@10,retrieval/ndcg")
 	check("retrieval/p@05", "retrieval/p@5")
-	check("retrieval/rbp@0.90,retrieval/r_precision@2,retrieval/iprec@0", "retrieval/rbp@0.9,retrieval/r_precision@2,retrieval/iprec@0")
+	check("retrieval/rbp@0.90,retrieval/r_precision@2,retrieval/iprec@0",
+		"retrieval/rbp@0.9,retrieval/r_precision@2,retrieval/iprec@0")
 
 	refuse := func(names string, want ...string) {
 		t.Helper()
@@ -81,7 +83,8 @@ func TestSelect(t *testing.T) {
 	refuse("", `unknown metric ""`)
 	refuse("faithfulness,faithfulness/claims", "named twice")
 	for _, at := range []string{"0", "-1", "x", "", "+7", "1.5", "7@8", "99999999999999999999"} {
-		refuse("retrieval/ndcg@"+at, "retrieval/ndcg@"+at+": the cutoff is a whole number from 1, as in retrieval/ndcg@10")
+		refuse("retrieval/ndcg@"+at, "retrieval/ndcg@"+at+
+			": the cutoff is a whole number from 1, as in retrieval/ndcg@10")
 	}
 	for _, at := range []string{"0", "1", "x", "", "NaN", "-0.5"} {
 		refuse("retrieval/rbp@"+at, "retrieval/rbp@"+at+": p is a number between 0 and 1")
@@ -119,12 +122,16 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
-	check("faithfulness,answer_relevance,context_relevance", metrics.Roles{backend.Judge: judge, backend.Embedder: embedder}, all)
+	check("faithfulness,answer_relevance,context_relevance",
+		metrics.Roles{backend.Judge: judge, backend.Embedder: embedder}, all)
 	check("faithfulness", metrics.Roles{backend.Judge: judge}, all)
-	check("answer_relevance", metrics.Roles{backend.Judge: judge}, metrics.Question|metrics.Answer, "needs a model that can embed", "name an embedding model")
-	check("faithfulness,context_relevance", metrics.Roles{backend.Embedder: embedder}, all, "faithfulness/claims needs a model that can generate", "context_relevance/sentences")
+	check("answer_relevance", metrics.Roles{backend.Judge: judge}, metrics.Question|metrics.Answer,
+		"needs a model that can embed", "name an embedding model")
+	check("faithfulness,context_relevance", metrics.Roles{backend.Embedder: embedder}, all,
+		"faithfulness/claims needs a model that can generate", "context_relevance/sentences")
 	check("faithfulness", metrics.Roles{backend.Judge: embedder}, all, "m on e 1 can only embed")
-	check("faithfulness", metrics.Roles{backend.Judge: judge}, metrics.Question, "needs answer, contexts, which the dataset does not have")
+	check("faithfulness", metrics.Roles{backend.Judge: judge}, metrics.Question,
+		"needs answer, contexts, which the dataset does not have")
 }
 
 func TestBuiltinPrompts(t *testing.T) {
@@ -221,7 +228,8 @@ func TestCatalogueIsDistinct(t *testing.T) {
 	if m, err := Select([]string{"retrieval/ndcg@exp,10"}); err != nil || m[0].Name != "retrieval/ndcg@exp,10" {
 		t.Errorf("%+v, %v", m, err)
 	}
-	for _, wrong := range []string{"answer_similarity/rouge1@spanish", "answer_similarity/rouge1@recall,3", "answer_similarity/rouge1@"} {
+	for _, wrong := range []string{"answer_similarity/rouge1@spanish", "answer_similarity/rouge1@recall,3",
+		"answer_similarity/rouge1@"} {
 		if _, err := Select([]string{wrong}); err == nil || !strings.Contains(err.Error(), "rouge1@") {
 			t.Errorf("%s: %v", wrong, err)
 		}

@@ -19,32 +19,35 @@ func settings() []setting {
 		"answer_correctness": {
 			"contains_normalised = contains@normalised",
 			"exact_match_ascii = exact_match@ascii", "exact_match_normalised = exact_match@normalised",
-			"token_f1_ascii = token_f1@ascii", "token_precision_ascii = token_precision@ascii", "token_recall_ascii = token_recall@ascii",
+			"token_f1_ascii = token_f1@ascii", "token_precision_ascii = token_precision@ascii",
+			"token_recall_ascii = token_recall@ascii",
 		},
 		"answer_quality":   {"row_rubric = rubric@row", "rubric_reference = rubric@reference"},
 		"answer_relevance": {"token_recall_ascii = token_recall@ascii"},
 		"answer_similarity": {
-			"bertscore_f1_idf = bertscore_f1@idf", "bertscore_precision_idf = bertscore_precision@idf", "bertscore_recall_idf = bertscore_recall@idf",
-			"bleu_ragas = bleu@ragas", "moverscore_uniform = moverscore@uniform",
-			"rouge1_ascii = rouge1@ascii", "rouge1_precision = rouge1@precision", "rouge1_recall = rouge1@recall",
-			"rouge2_ascii = rouge2@ascii", "rouge2_precision = rouge2@precision", "rouge2_recall = rouge2@recall",
-			"rougeL_ascii = rougeL@ascii", "rougeL_precision = rougeL@precision", "rougeL_recall = rougeL@recall",
-			"rougeLsum_ascii = rougeLsum@ascii",
+			"bertscore_f1_idf = bertscore_f1@idf", "bertscore_precision_idf = bertscore_precision@idf",
+			"bertscore_recall_idf = bertscore_recall@idf", "bleu_ragas = bleu@ragas",
+			"moverscore_uniform = moverscore@uniform", "rouge1_ascii = rouge1@ascii",
+			"rouge1_precision = rouge1@precision", "rouge1_recall = rouge1@recall", "rouge2_ascii = rouge2@ascii",
+			"rouge2_precision = rouge2@precision", "rouge2_recall = rouge2@recall", "rougeL_ascii = rougeL@ascii",
+			"rougeL_precision = rougeL@precision", "rougeL_recall = rougeL@recall", "rougeLsum_ascii = rougeLsum@ascii",
 		},
 		"context_correctness": {
-			"text_map = map@text", "text_match = match@text", "text_mrr = mrr@text", "text_precision = precision@text", "text_recall = recall@text",
+			"text_map = map@text", "text_match = match@text", "text_mrr = mrr@text", "text_precision = precision@text",
+			"text_recall = recall@text",
 		},
 		"context_relevance": {
 			"cosine_max = cosine@max", "token_precision_max = token_precision@max",
 			"perplexity_at_1 = perplexity@1", "perplexity_at_3 = perplexity@3", "perplexity_at_5 = perplexity@5",
 		},
 		"faithfulness": {
-			"bertscore_k_precision_max = bertscore_k_precision@max", "k_precision_bigrams = k_precision@bigrams", "k_precision_max = k_precision@max",
-			"quoted_spans_ragas = quoted_spans@ragas", "selfcheck_ngram_drawn = selfcheck_ngram@drawn",
+			"bertscore_k_precision_max = bertscore_k_precision@max", "k_precision_bigrams = k_precision@bigrams",
+			"k_precision_max = k_precision@max", "quoted_spans_ragas = quoted_spans@ragas",
+			"selfcheck_ngram_drawn = selfcheck_ngram@drawn",
 		},
 		"retrieval": {
-			"err_max1 = err@max1", "err_max2 = err@max2", "err_max3 = err@max3", "log_bpref = bpref@log", "log_map = map@log",
-			"ndcg_exp = ndcg@exp", "ndcg_rel = ndcg@rel", "r_ndcg = ndcg@r",
+			"err_max1 = err@max1", "err_max2 = err@max2", "err_max3 = err@max3", "log_bpref = bpref@log",
+			"log_map = map@log", "ndcg_exp = ndcg@exp", "ndcg_rel = ndcg@rel", "r_ndcg = ndcg@r",
 		},
 		"tool_calls": {"accuracy_ragas = accuracy@ragas"},
 	} {
@@ -69,7 +72,8 @@ func set(base metrics.Metric, settings map[string]metrics.Metric) metrics.Metric
 		case !ok && plain != nil:
 			return plain(text)
 		case !ok:
-			return metrics.Metric{}, fmt.Errorf("%s@%s: what may stand after the @ is %s", base.Name, text, strings.Join(base.Settings, ", "))
+			return metrics.Metric{}, fmt.Errorf("%s@%s: what may stand after the @ is %s", base.Name, text,
+				strings.Join(base.Settings, ", "))
 		case !more:
 			m.Name = base.Name + "@" + first
 			return m, nil

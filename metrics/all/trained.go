@@ -15,10 +15,11 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// MostJudge is how many bytes a judge's file has at most. The largest that training makes has a third of them.
+// MostJudge is how many bytes a trained judge's file has at most. The largest that training makes has a third of
+// them.
 const MostJudge = 4 << 20
 
-// LoadJudge reads a judge from the text of its file.
+// LoadJudge reads a trained judge from the text of its file.
 func LoadJudge(text []byte) (*TrainedJudge, error) {
 	if len(text) > MostJudge {
 		return nil, fmt.Errorf("it is longer than %d MiB", MostJudge>>20)
@@ -36,13 +37,14 @@ func LoadJudge(text []byte) (*TrainedJudge, error) {
 	return &j, nil
 }
 
-// AsMetric returns the judge as a metric. Its values are in the labels' units: probabilities where those were true
-// and false. It asks for the metrics that it looks at, whose answers it shares with them where they are
-// asked for, too.
+// AsMetric returns the trained judge as a metric. Its values are on the labels' scale: probabilities where those
+// were true and false. It computes the metrics that are its features, and shares their requests where they are
+// selected, too.
 func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 	dimension, method, _ := strings.Cut(j.Metric, "/")
 	if method != "judge" || dimension == "" || strings.Trim(dimension, "abcdefghijklmnopqrstuvwxyz_") != "" {
-		return metrics.Metric{}, fmt.Errorf("it is a judge of %q, which is no DIMENSION/judge", metrics.Bounded(j.Metric))
+		return metrics.Metric{}, fmt.Errorf("it is a judge of %q, which is no DIMENSION/judge",
+			metrics.Bounded(j.Metric))
 	}
 	var names []string
 	for _, f := range j.Features {
@@ -63,7 +65,8 @@ func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 	}
 	for i, f := range features {
 		if f.Name != names[i] {
-			return metrics.Metric{}, fmt.Errorf("its feature %q is no metric's whole name: %s", metrics.Bounded(names[i]), f.Name)
+			return metrics.Metric{}, fmt.Errorf("its feature %q is no metric's whole name: %s",
+				metrics.Bounded(names[i]), f.Name)
 		}
 		m.Asks = m.Asks.With(f.Asks)
 		m.Prepare = append(m.Prepare, f.Prepare...)
@@ -88,7 +91,8 @@ func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 }
 
 // look computes the features of a sample, NaN where one does not apply.
-func (j *TrainedJudge) look(ctx context.Context, m metrics.Models, s *metrics.Sample, features []metrics.Metric) ([]float64, error) {
+func (j *TrainedJudge) look(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	features []metrics.Metric) ([]float64, error) {
 	values := make([]float64, len(features))
 	found := false
 	for i := range features {
@@ -110,7 +114,7 @@ func (j *TrainedJudge) look(ctx context.Context, m metrics.Models, s *metrics.Sa
 	return values, nil
 }
 
-// because lists what moved the prediction, the strongest first.
+// because lists the features' contributions to the log odds, the largest first.
 func (j *TrainedJudge) because(values []float64) []metrics.Finding {
 	base, parts := j.Explain(values)
 	total := base
@@ -123,7 +127,9 @@ func (j *TrainedJudge) because(values []float64) []metrics.Finding {
 		}
 		list = append(list, metrics.Finding{Kind: "feature", Text: text, Value: &parts[i]})
 	}
-	slices.SortStableFunc(list, func(a, b metrics.Finding) int { return cmp.Compare(math.Abs(*b.Value), math.Abs(*a.Value)) })
+	slices.SortStableFunc(list, func(a, b metrics.Finding) int {
+		return cmp.Compare(math.Abs(*b.Value), math.Abs(*a.Value))
+	})
 	note := fmt.Sprintf("log odds %.3f: %.3f before anything is looked at, and what each metric adds", total, base)
 	return append([]metrics.Finding{{Kind: "note", Text: note}}, list...)
 }
@@ -144,12 +150,13 @@ func (f *JudgeFeature) place(v float64) string {
 	}
 }
 
-// CheckModels returns an error if the models or prompts are not those that the judge's features asked when it
-// was trained: their values mean something else then.
+// CheckModels returns an error if the models or prompts are not those that the trained judge's features asked in
+// training: their values mean something else then.
 func (j *TrainedJudge) CheckModels(models metrics.Models) error {
 	for _, d := range j.Models().Differences(models.Identities()) {
 		if d.In == backend.Weights {
-			return fmt.Errorf("%s was trained with the %s %s (%.19s), and %s (%.19s) is another: name that one, or train again",
+			return fmt.Errorf("%s was trained with the %s %s (%.19s), and %s (%.19s) is another: name that one, or "+
+				"train again",
 				j.Metric, d.Role.Title(), d.A.Name, d.A.Digest, d.B.Name, d.B.Digest)
 		}
 	}
@@ -157,7 +164,8 @@ func (j *TrainedJudge) CheckModels(models metrics.Models) error {
 	for _, p := range j.Prompts {
 		i := slices.IndexFunc(asked, func(q *prompts.Prompt) bool { return q.Name == p.Name })
 		if i < 0 || models.Prompts.For(asked[i]).Digest != p.Digest {
-			return fmt.Errorf("%s was trained with another text of the prompt %s: train again, or leave that text as it was", j.Metric, p.Name)
+			return fmt.Errorf("%s was trained with another text of the prompt %s: train again, or leave that text as "+
+				"it was", j.Metric, p.Name)
 		}
 	}
 	return nil

@@ -16,7 +16,8 @@ import (
 //	log odds = Offset + sum over Features of Weight * (value - Mean) / Deviation + sum over Trees of a leaf's Value
 //	label    = Label.Min + (Label.Max - Label.Min) * logistic(log odds)
 //
-// of which either part may be empty. What a metric adds to the log odds can thus be told for each sample.
+// of which either part may be empty: logistic regression on standardised features, and boosted trees. The model
+// is additive, so that each feature's contribution to the log odds can be told for each sample.
 type TrainedJudge struct {
 	Format      int                `json:"format"` // [JudgeFormat]
 	Metric      string             `json:"metric"` // "faithfulness/judge"
@@ -28,17 +29,18 @@ type TrainedJudge struct {
 	Trees       []JudgeTree        `json:"trees,omitempty"`
 }
 
-// JudgeFormat is the version of a judge's file that this package reads.
+// JudgeFormat is the version of a trained judge's file that this package reads.
 const JudgeFormat = 1
 
-// A JudgeLabel is what a judge predicts.
+// A JudgeLabel is what a trained judge predicts.
 type JudgeLabel struct {
 	Field string  `json:"field"` // its name where it came from
 	Min   float64 `json:"min"`   // the lowest label
 	Max   float64 `json:"max"`   // the highest one; 0 and 1: what is predicted is a probability
 }
 
-// JudgeModels are the models that the features of a judge asked, each by its name and weights; nil where none did.
+// JudgeModels are the models that the features of a trained judge asked, each by its name and weights; nil where
+// none did.
 type JudgeModels struct {
 	Judge    *backend.Identity `json:"judge_model,omitempty"`
 	Embedder *backend.Identity `json:"embedding_model,omitempty"`
@@ -48,8 +50,8 @@ type JudgeModels struct {
 // Models returns the models by role.
 func (m JudgeModels) Models() backend.Identities { return backend.IdentityFields(m).Models() }
 
-// A JudgeFeature is a metric whose value is looked at, with what training saw of it. A value beyond those
-// seen counts as the nearest one seen.
+// A JudgeFeature is a metric whose value is a feature, with its statistics over the training rows. A value beyond
+// their range is clamped to it.
 type JudgeFeature struct {
 	Metric     string  `json:"metric"`
 	Least      float64 `json:"least"`
@@ -66,7 +68,7 @@ type JudgeFeature struct {
 // A JudgeTree is a decision tree, its root first. A node's children stand after it.
 type JudgeTree []JudgeNode
 
-// A JudgeNode asks for a feature, or is a leaf: then Left and Right are 0.
+// A JudgeNode splits by a feature, or is a leaf: then Left and Right are 0.
 type JudgeNode struct {
 	Feature int     `json:"feature"` // its place in Features
 	Below   float64 `json:"below"`   // values below it go left
@@ -76,7 +78,7 @@ type JudgeNode struct {
 	Value   float64 `json:"value"` // in log odds; of an inner node what it would be worth as a leaf
 }
 
-// Where a sample goes in a tree for which the feature does not apply.
+// Where a sample goes in a tree if the feature is missing (not applicable).
 const (
 	AbsentLeft  = "left"
 	AbsentRight = "right"
@@ -84,7 +86,7 @@ const (
 
 func (n *JudgeNode) leaf() bool { return n.Left == 0 }
 
-// child is where a value, NaN if the feature does not apply, goes from n.
+// child is the child of n to which a value goes, NaN if the feature is missing.
 func (n *JudgeNode) child(value float64) int {
 	if value < n.Below || math.IsNaN(value) && n.Absent == AbsentLeft {
 		return n.Left
@@ -92,7 +94,7 @@ func (n *JudgeNode) child(value float64) int {
 	return n.Right
 }
 
-// LogOdds predicts from the features' values, NaN where one does not apply.
+// LogOdds predicts from the features' values, NaN where one is missing.
 func (j *TrainedJudge) LogOdds(values []float64) float64 {
 	z := j.Offset
 	for i := range j.Features {
@@ -104,7 +106,7 @@ func (j *TrainedJudge) LogOdds(values []float64) float64 {
 	return z
 }
 
-// At is what the tree says of the features' values.
+// At is the value of the leaf that the features' values lead to.
 func (t JudgeTree) At(values []float64) float64 {
 	at := &t[0]
 	for !at.leaf() {
@@ -118,8 +120,8 @@ func (j *TrainedJudge) Predict(values []float64) float64 {
 	return j.Label.Min + (j.Label.Max-j.Label.Min)/(1+math.Exp(-j.LogOdds(values)))
 }
 
-// Explain takes the log odds apart: the base is what they are before anything is looked at, and each feature
-// adds its part. A tree's leaf is told apart along the way to it: each step's change goes to the feature asked there.
+// Explain decomposes the log odds into a base and a contribution of each feature. A tree's leaf value is
+// decomposed along its decision path: each step's change goes to the feature that splits there.
 func (j *TrainedJudge) Explain(values []float64) (base float64, parts []float64) {
 	base, parts = j.Offset, make([]float64, len(j.Features))
 	for i := range j.Features {
@@ -166,7 +168,8 @@ func (j *TrainedJudge) check() error {
 		return errors.New("it has no features")
 	}
 	for _, f := range j.Features {
-		if !finite(f.Least, f.Most, f.Mean, f.Deviation, f.Weight, f.Without) || !(f.Deviation > 0) || f.Least > f.Most ||
+		if !finite(f.Least, f.Most, f.Mean, f.Deviation, f.Weight, f.Without) || !(f.Deviation > 0) ||
+			f.Least > f.Most ||
 			!finite(f.linear(f.Least), f.linear(f.Most)) {
 			return fmt.Errorf("the numbers of its feature %s are out of range", metrics.Bounded(f.Metric))
 		}
@@ -180,7 +183,8 @@ func (j *TrainedJudge) check() error {
 			return fmt.Errorf("its trees have more than %d nodes", mostNodes)
 		}
 		for i, n := range t {
-			inner := n.Left > i && n.Right > i && n.Left < len(t) && n.Right < len(t) && n.Feature >= 0 && n.Feature < len(j.Features)
+			inner := n.Left > i && n.Right > i && n.Left < len(t) && n.Right < len(t) && n.Feature >= 0 &&
+				n.Feature < len(j.Features)
 			if !finite(n.Below, n.Value) || !inner && (n.Left != 0 || n.Right != 0) {
 				return fmt.Errorf("tree %d, node %d: it leads nowhere", k+1, i+1)
 			}

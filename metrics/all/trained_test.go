@@ -16,13 +16,15 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// handJudge is a judge whose prediction can be worked out by hand: log odds -1, 2 for each deviation of token recall
-// and a tree that asks for length.
+// handJudge is a trained judge whose prediction can be worked out by hand: log odds -1, 2 for each deviation of
+// token recall and a tree that asks for length.
 func handJudge() *TrainedJudge {
 	return &TrainedJudge{
-		Format: JudgeFormat, Metric: "answer_correctness/judge", Label: JudgeLabel{Field: "correct", Max: 1}, Offset: -1,
+		Format: JudgeFormat, Metric: "answer_correctness/judge", Label: JudgeLabel{Field: "correct", Max: 1},
+		Offset: -1,
 		Features: []JudgeFeature{
-			{Metric: "answer_correctness/token_recall", Least: 0, Most: 1, Mean: 0.5, Deviation: 0.25, Weight: 2, Without: -0.5, Optional: true},
+			{Metric: "answer_correctness/token_recall", Least: 0, Most: 1, Mean: 0.5, Deviation: 0.25, Weight: 2,
+				Without: -0.5, Optional: true},
 			{Metric: "length/words", Least: 1, Most: 20, Mean: 5, Deviation: 2},
 		},
 		Trees: []JudgeTree{{
@@ -71,7 +73,8 @@ func TestTrainedJudge(t *testing.T) {
 		"answer_correctness/token_recall does not apply: 0.00")
 }
 
-// A judge of ratings speaks in ratings, and one that never saw a row without a metric does not guess.
+// A trained judge of ratings predicts ratings, and one whose training rows all had a metric does not guess
+// without it.
 func TestTrainedJudgeRatings(t *testing.T) {
 	j := handJudge()
 	j.Label = JudgeLabel{Field: "stars", Min: 1, Max: 5}
@@ -89,12 +92,14 @@ func TestTrainedJudgeRatings(t *testing.T) {
 		t.Errorf("needs %v", m.Needs)
 	}
 	s.References = []string{"!?"} // a reference without a word: token recall does not apply
-	if _, err := m.Try(t.Context(), metrics.Models{}, &s); !errors.Is(err, metrics.ErrNotApplicable) || !strings.Contains(err.Error(), "never saw") {
+	if _, err := m.Try(t.Context(), metrics.Models{}, &s); !errors.Is(err, metrics.ErrNotApplicable) ||
+		!strings.Contains(err.Error(), "never saw") {
 		t.Errorf("%v", err)
 	}
 }
 
-// A feature that fails is a failure of the judge, not a missing value; and its calls are the judge's.
+// A feature that fails is a failure of the trained judge, not a missing value; and its requests are the trained
+// judge's.
 func TestTrainedJudgeFails(t *testing.T) {
 	j := handJudge()
 	j.Features[0].Metric = "answer_similarity/cosine"
@@ -107,10 +112,11 @@ func TestTrainedJudgeFails(t *testing.T) {
 		t.Helper()
 		var got []metrics.Result
 		samples := func(yield func(*metrics.Sample, error) bool) { yield(&s, nil) }
-		err := metrics.Run(t.Context(), samples, []metrics.Metric{m}, metrics.Models{Roles: metrics.Roles{backend.Embedder: b}}, metrics.Options{}, func(r metrics.Result) error {
-			got = append(got, r)
-			return nil
-		})
+		err := metrics.Run(t.Context(), samples, []metrics.Metric{m},
+			metrics.Models{Roles: metrics.Roles{backend.Embedder: b}}, metrics.Options{}, func(r metrics.Result) error {
+				got = append(got, r)
+				return nil
+			})
 		if err != nil || len(got) != 1 {
 			t.Fatal(got, err)
 		}
@@ -119,8 +125,11 @@ func TestTrainedJudgeFails(t *testing.T) {
 	if r := run(&backendtest.Fake{}); r.Score == nil || len(r.Calls) != 2 {
 		t.Errorf("%+v", r)
 	}
-	broken := &backendtest.Fake{Before: func(context.Context, backendtest.Call) error { return errors.New("no memory") }}
-	if r := run(broken); r.Score != nil || r.Kind != metrics.Failed || !strings.Contains(r.Error, "answer_similarity/cosine") {
+	broken := &backendtest.Fake{Before: func(context.Context, backendtest.Call) error {
+		return errors.New("no memory")
+	}}
+	if r := run(broken); r.Score != nil || r.Kind != metrics.Failed ||
+		!strings.Contains(r.Error, "answer_similarity/cosine") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -129,7 +138,8 @@ func TestTrainedJudgeChecksModels(t *testing.T) {
 	j := handJudge()
 	check := func(want string, judge, embedder backend.Backend) {
 		t.Helper()
-		switch err := j.CheckModels(metrics.Models{Roles: metrics.Roles{backend.Judge: judge, backend.Embedder: embedder}}); {
+		switch err := j.CheckModels(metrics.Models{Roles: metrics.Roles{backend.Judge: judge,
+			backend.Embedder: embedder}}); {
 		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -151,7 +161,7 @@ func TestTrainedJudgeChecksModels(t *testing.T) {
 	check("", small, small)
 }
 
-// A judge may look at what an encoder says: then it needs that encoder, with each number that is read.
+// A feature may be an encoder's output: then the trained judge needs that encoder, with each output that is read.
 func TestTrainedJudgeOfEncoder(t *testing.T) {
 	j := handJudge()
 	j.Features[0].Metric, j.Features[1].Metric = "answer_relevance/encoder", "answer_correctness/encoder"
@@ -177,7 +187,8 @@ func TestTrainedJudgeOfEncoder(t *testing.T) {
 		}
 	}
 	fake := &backendtest.Fake{About: info, Outputs: func(backend.Pair) []float32 { return make([]float32, 4) }}
-	score, err := m.Try(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Encoder: fake}}, &metrics.Sample{Question: "Why?", Answer: "So.", References: []string{"So."}})
+	score, err := m.Try(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Encoder: fake}},
+		&metrics.Sample{Question: "Why?", Answer: "So.", References: []string{"So."}})
 	if err != nil || len(score.Because) != 3 {
 		t.Errorf("%+v %v", score, err)
 	}
@@ -216,9 +227,11 @@ func TestLoadJudge(t *testing.T) {
 		"half a leaf":                func(j *TrainedJudge) { j.Trees[0][0].Left = 0 },
 		"a huge weight":              func(j *TrainedJudge) { j.Features[0].Weight = 1e300 },
 		"a bare dimension":           func(j *TrainedJudge) { j.Features[1].Metric = "length" },
-		"odds that are too large":    func(j *TrainedJudge) { j.Features[0].Weight, j.Features[0].Deviation = 1e12, 1e-300 },
-		"too many trees":             func(j *TrainedJudge) { j.Trees = slices.Repeat([]JudgeTree{{{}}}, mostNodes+1) },
-		"too long a name":            func(j *TrainedJudge) { j.Label.Field = strings.Repeat("x", MostJudge) },
+		"odds that are too large": func(j *TrainedJudge) {
+			j.Features[0].Weight, j.Features[0].Deviation = 1e12, 1e-300
+		},
+		"too many trees":  func(j *TrainedJudge) { j.Trees = slices.Repeat([]JudgeTree{{{}}}, mostNodes+1) },
+		"too long a name": func(j *TrainedJudge) { j.Label.Field = strings.Repeat("x", MostJudge) },
 	} {
 		j := handJudge()
 		spoil(j)
@@ -239,7 +252,8 @@ func FuzzLoadJudge(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text)
-	f.Add([]byte(`{"format":1,"metric":"a/judge","label":{"max":1},"features":[{"metric":"length/words","deviation":1}],"trees":[[{}]]}`))
+	f.Add([]byte(`{"format":1,"metric":"a/judge","label":{"max":1},"features":[{"metric":"length/words",` +
+		`"deviation":1}],"trees":[[{}]]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		j, err := LoadJudge(text)
 		if err != nil {

@@ -1,3 +1,18 @@
+// Package ask is how metrics ask the models: one function for each thing that can be asked, each of which renders a
+// prompt, calls the backend, checks and decodes what comes back, and notes its cache key and tokens.
+//
+//   - [Judge] has the judge generate a reply (backend.CanGenerate), by constrained decoding where the prompt asks for
+//     JSON and the engine can (backend.CanConstrain), and decodes it. A reply that cannot be decoded is retried as a
+//     new draw.
+//   - [Weigh], [Choose] and [Yes] are first-token scoring (backend.CanChoose): the probability of each of several
+//     replies, by its first token. [PollInWindows], [PollOnce] and [YesInWindows] do it for many questions or for
+//     texts that exceed the context length.
+//   - [LogProbs] returns the token log-probabilities of given texts after a prompt (backend.CanScore).
+//   - [Embed] returns embeddings.
+//
+// Decoders for what weak models write: [DecodeList] for lists (statements, entities, questions), [DecodeVerdicts] for a
+// verdict on each of several statements, [Matcher] for sentences copied from a text. They accept JSON, numbered lines
+// and prose, JSON that was cut included, and refuse what could be read in two ways.
 package ask
 
 import (
@@ -17,22 +32,22 @@ import (
 type Query struct {
 	Prompt *prompts.Prompt // as it is built in; the one that [metrics.Models] has in its place is asked
 	Data   any             // what its templates use
-	Room   int             // tokens of reply beyond the prompt's max_tokens
+	Room   int             // completion tokens allowed beyond the prompt's max_tokens
 
-	// schema is that of the reply, for a prompt that asks for JSON. It bounds the reply's length. An engine
-	// that can is held to it; none is trusted to have kept it.
+	// Schema is the JSON Schema of the reply, for a prompt that asks for JSON. It bounds the reply's length, too.
+	// An engine with constrained decoding is held to it; none is trusted to have kept it.
 	Schema json.RawMessage
 
-	// The reply to draw number first is decoded; if it is bad, first+step, first+2*step, ... follow, draws
-	// in all. A step of 0 means 1, and draws of 0 maxDraws.
+	// The reply of draw number First is decoded; if it is refused, First+Step, First+2*Step, ... follow, Draws in
+	// all. A Step of 0 means 1, and Draws of 0 [MaxDraws].
 	First, Step, Draws int
 
-	// splittable says that the caller will ask for less when the reply is cut, rather than for another
-	// draw of the same length.
+	// Splittable says that the caller will ask for less when the reply is cut, rather than for another draw of
+	// the same length.
 	Splittable bool
 }
 
-// MaxDraws is how many replies are had, where nothing else helps, before a sample fails.
+// MaxDraws is how many replies are drawn, where nothing else helps, before a sample fails.
 const MaxDraws = 3
 
 // A Reply is what the judge wrote.
@@ -41,9 +56,9 @@ type Reply struct {
 	Cut  bool   // it reached its length limit, or repeated itself, and may end in the middle
 }
 
-// Judge has the judge reply to q and decodes the reply. A reply that decode refuses is asked for again as
-// a new draw, at some temperature, since a greedy one would only repeat itself; in the end the error
-// wraps ErrBadReply and quotes the last reply. Errors of the backend are returned as they are.
+// Judge has the judge reply to q and decodes the reply. A reply that decode refuses is retried as a new draw, at
+// a temperature above 0, since greedy decoding would only repeat itself; in the end the error wraps ErrBadReply
+// and quotes the last reply. Errors of the backend are returned as they are.
 func Judge[T any](ctx context.Context, m metrics.Models, q Query, decode func(Reply) (T, error)) (T, error) {
 	var zero T
 	p := m.Prompts.For(q.Prompt)
@@ -73,13 +88,14 @@ func Judge[T any](ctx context.Context, m metrics.Models, q Query, decode func(Re
 			return v, nil
 		}
 		if try+1 == cmp.Or(q.Draws, MaxDraws) || q.Splittable && errors.Is(err, metrics.ErrCut) {
-			return zero, fmt.Errorf("prompt %s: %w: %w; the reply was %q", p.Name, metrics.ErrBadReply, err, metrics.Bounded(r.Text))
+			return zero, fmt.Errorf("prompt %s: %w: %w; the reply was %q", p.Name, metrics.ErrBadReply, err,
+				metrics.Bounded(r.Text))
 		}
 	}
 }
 
-// retrySampling warms the sampling up from one try to the next. The run's seed is added where there is
-// anything to draw: it must not change the key of a greedy reply, which it does not change.
+// retrySampling raises the temperature from one try to the next. The run's seed is added only where tokens are
+// sampled: it must not change the cache key of a greedy reply, which it does not change.
 func retrySampling(s backend.Sampling, try int, seed uint64) backend.Sampling {
 	if try > 0 {
 		s.Temperature = max(s.Temperature, 0.35*float64(try))

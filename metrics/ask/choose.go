@@ -11,9 +11,10 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// LogProbs asks how probable each continuation is after a prompt: one list of natural logarithms for each
-// continuation, one number for each of its tokens, and at least one.
-func LogProbs(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, continuations []string) ([][]float64, error) {
+// LogProbs returns the token log-probabilities of continuations of a prompt: for each continuation a list of
+// natural logarithms, one for each of its tokens, and at least one.
+func LogProbs(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
+	continuations []string) ([][]float64, error) {
 	p := m.Prompts.For(prompt)
 	messages, err := p.Render(data)
 	if err != nil {
@@ -26,16 +27,19 @@ func LogProbs(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, dat
 	}
 	m.Note(backend.ScoreKey(m.Role(backend.Judge).Info(), req), got.PromptTokens, 0)
 	if len(got.LogProbs) != len(continuations) {
-		return nil, fmt.Errorf("prompt %s: %d lists of probabilities for %d continuations", p.Name, len(got.LogProbs), len(continuations))
+		return nil, fmt.Errorf("prompt %s: %d lists of probabilities for %d continuations", p.Name, len(got.LogProbs),
+			len(continuations))
 	}
 	for i, list := range got.LogProbs {
 		if len(list) == 0 || !Finite(list) {
-			return nil, fmt.Errorf("prompt %s: the probabilities of %q are not usable: %v", p.Name, metrics.Bounded(continuations[i]), list)
+			return nil, fmt.Errorf("prompt %s: the probabilities of %q are not usable: %v", p.Name,
+				metrics.Bounded(continuations[i]), list)
 		}
 	}
 	return got.LogProbs, nil
 }
 
+// Finite reports whether no number of a list is NaN or infinite.
 func Finite(list []float64) bool {
 	for _, x := range list {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -45,30 +49,32 @@ func Finite(list []float64) bool {
 	return true
 }
 
-// A choice is what the judge makes of several options.
-type choice struct {
-	Chances []float64 // of each option, given that it is one of them
-	Mass    float64   // the probability of any of them: where it is small, the judge wants to say something else
+// A Choice is the outcome of first-token scoring: the probabilities of several options as the judge's reply.
+type Choice struct {
+	Chances []float64 // of each option, normalised over the options
+	Mass    float64   // of all options together, before that: where it is small, the judge would say something else
 }
 
-// Weigh asks which of several options the judge would reply with. Only the first token of an option counts,
-// so that a long one is at no disadvantage and engines that know no more can answer too; options must
-// differ in it.
-func Weigh(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, options []string) (choice, error) {
+// Weigh scores several options by first-token scoring: how probable each is as the judge's reply. Only the first
+// token of an option counts, so that a long one is at no disadvantage and engines that tell no more can answer
+// too; options must differ in it.
+func Weigh(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, options []string) (Choice, error) {
 	lists, err := LogProbs(ctx, m, prompt, data, options)
 	if err != nil {
-		return choice{}, err
+		return Choice{}, err
 	}
 	top := lists[0][0]
 	for i, list := range lists {
 		top = max(top, list[0])
 		for j := range i {
 			if list[0] == lists[j][0] && options[i][0] == options[j][0] {
-				return choice{}, fmt.Errorf("prompt %s: %q and %q begin with one token, and cannot be told apart: name other words", prompt.Name, options[j], options[i])
+				return Choice{},
+					fmt.Errorf("prompt %s: %q and %q begin with one token, and cannot be told apart: name other words",
+						prompt.Name, options[j], options[i])
 			}
 		}
 	}
-	c := choice{Chances: make([]float64, len(lists))}
+	c := Choice{Chances: make([]float64, len(lists))}
 	sum := 0.0
 	for i, list := range lists {
 		c.Chances[i] = math.Exp(list[0] - top)
@@ -81,14 +87,15 @@ func Weigh(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data a
 	return c, nil
 }
 
-// Choose asks which of several options the judge would reply with: the probability of each, given that it
-// is one of them. See weigh.
-func Choose(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, options []string) ([]float64, error) {
+// Choose scores several options by first-token scoring and returns the probability of each, normalised over them:
+// see [Weigh].
+func Choose(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
+	options []string) ([]float64, error) {
 	c, err := Weigh(ctx, m, prompt, data, options)
 	return c.Chances, err
 }
 
-// Yes asks a question of yes and no and returns the probability of yes. The words are Yes and No, or the
+// Yes asks a yes/no question and returns P(yes), normalised over yes and no. The words are Yes and No, or the
 // first of those that the prompt's header gives.
 func Yes(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any) (float64, error) {
 	c, err := yesOrNo(ctx, m, prompt, data)
@@ -98,15 +105,16 @@ func Yes(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any
 	return c.Chances[0], nil
 }
 
-// yesOrNo is weigh with the options yes and no, in this order.
-func yesOrNo(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any) (choice, error) {
+// yesOrNo is [Weigh] with the options yes and no, in this order.
+func yesOrNo(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any) (Choice, error) {
 	p := m.Prompts.For(prompt)
 	return Weigh(ctx, m, prompt, data, []string{cmp.Or(p.YesWord, "Yes"), cmp.Or(p.NoWord, "No")})
 }
 
-// YesInWindows is yes about texts that may be too long for one prompt: data is given the part to show, and
-// the highest probability of any window counts. It returns the number of windows.
-func YesInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, data func(text string) any) (float64, int, error) {
+// YesInWindows is [Yes] about texts that may be too long for one prompt: data is given the part to show, and the
+// highest probability of any window counts. It returns the number of windows.
+func YesInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string,
+	data func(text string) any) (float64, int, error) {
 	p, err := PollInWindows(ctx, m, prompt, texts, 1, func(text string, _ int) any { return data(text) })
 	if err != nil {
 		return 0, 0, err

@@ -14,7 +14,8 @@ import (
 
 func TestChoose(t *testing.T) {
 	ctx := context.Background()
-	m := metrics.Models{Roles: metrics.Roles{backend.Judge: &backendtest.Fake{LogProbs: func(messages []backend.Message, continuation string) []float64 {
+	m := metrics.Models{Roles: metrics.Roles{backend.Judge: &backendtest.Fake{LogProbs: func(messages []backend.Message,
+		continuation string) []float64 {
 		p := map[string]float64{"Yes": 0.3, "No": 0.1, "Maybe so": 0.2}[continuation]
 		return append([]float64{math.Log(p)}, make([]float64, strings.Count(continuation, " "))...)
 	}}}}
@@ -42,11 +43,16 @@ func TestChoose(t *testing.T) {
 	if c, err := Weigh(ctx, m, verdictPrompt, data, []string{"Yes", "No"}); err != nil || math.Abs(c.Mass-0.4) > 1e-12 {
 		t.Errorf("weigh = %v, %v, want a mass of 0.4", c, err)
 	}
-	m.Roles[backend.Judge] = &backendtest.Fake{LogProbs: func([]backend.Message, string) []float64 { return []float64{math.Log(0.2), math.Log(0.5)} }}
-	if _, err := Weigh(ctx, m, verdictPrompt, data, []string{"Supported", "Supports nothing"}); err == nil || !strings.Contains(err.Error(), "told apart") {
+	m.Roles[backend.Judge] = &backendtest.Fake{LogProbs: func([]backend.Message, string) []float64 {
+		return []float64{math.Log(0.2), math.Log(0.5)}
+	}}
+	if _, err := Weigh(ctx, m, verdictPrompt, data, []string{"Supported", "Supports nothing"}); err == nil ||
+		!strings.Contains(err.Error(), "told apart") {
 		t.Errorf("weigh: %v, where two options begin with one token", err)
 	}
-	m.Roles[backend.Judge] = &backendtest.Fake{LogProbs: func([]backend.Message, string) []float64 { return []float64{math.Inf(-1)} }}
+	m.Roles[backend.Judge] = &backendtest.Fake{LogProbs: func([]backend.Message, string) []float64 {
+		return []float64{math.Inf(-1)}
+	}}
 	if p, err := Yes(ctx, m, verdictPrompt, data); err == nil {
 		t.Errorf("yes = %v where no probability is to be had, want an error", p)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// A metric of one's own: whether the contexts name a price, read as the probability of yes. Contexts that do not fit
-// in one prompt are shown in windows, of which the best counts.
+// A metric of one's own: whether the contexts name a price, read as P(yes) by first-token scoring. Contexts that
+// do not fit in one prompt are shown in windows, of which the best counts.
 func Example() {
 	price, err := prompts.Parse("price.tmpl", `
 version: 1
@@ -41,7 +41,8 @@ Does this text name a price? Answer Yes or No.
 				return metrics.Score{}, err
 			}
 			best := metrics.Best(chances, func(a, b float64) bool { return a > b })
-			finding := metrics.Finding{Kind: "contexts", Value: &chances[best], Where: metrics.WindowName(best, len(chances))}
+			finding := metrics.Finding{Kind: "contexts", Value: &chances[best],
+				Where: metrics.WindowName(best, len(chances))}
 			return metrics.Score{Value: chances[best], Because: []metrics.Finding{finding}}, nil
 		},
 	}

@@ -83,7 +83,8 @@ func bareItems(lines []string) []Item {
 // Refusal reports whether a line is the judge speaking about itself.
 func Refusal(line string) bool {
 	normal := tokenize.Normalize(line)
-	for _, start := range []string{"i m sorry", "i am sorry", "sorry", "i cannot", "i can t", "i am unable", "i m unable", "as an ai"} {
+	for _, start := range []string{"i m sorry", "i am sorry", "sorry", "i cannot", "i can t", "i am unable",
+		"i m unable", "as an ai"} {
 		if strings.HasPrefix(normal, start) {
 			return true
 		}
@@ -93,7 +94,8 @@ func Refusal(line string) bool {
 
 // The markers that begin an item. A number is followed by a mark and, so that "3.14" is none, no digit.
 var (
-	numberedItem = regexp.MustCompile(`^(?:[-*•–]\s+)?[*_#\s]*(?i:(?:statement|claim|verdict|question|sentence|answer|item)\s*)?` +
+	numberedItem = regexp.MustCompile(`^(?:[-*•–]\s+)?[*_#\s]*(?i:(?:statement|claim|verdict|question|sentence|` +
+		`answer|item)\s*)?` +
 		`[#(\[]?(\p{Nd}{1,3})(?:[.)\]:、．：]+|\s+[-–—:]\s)[*_]*(\PN.*)?$`)
 	bulletItem = regexp.MustCompile(`^[-*•‣◦–—·▪●○]\s+(.*)$`)
 )
@@ -173,7 +175,8 @@ func Clean(text string) string {
 		for _, pair := range []string{"**|**", "*|*", "__|__", "`|`", `"|"`, "“|”", "'|'", "«|»"} {
 			open, shut, _ := strings.Cut(pair, "|")
 			inner, ok := strings.CutPrefix(text, open)
-			if inner, ok2 := strings.CutSuffix(inner, shut); ok && ok2 && !strings.Contains(inner, open) && !strings.Contains(inner, shut) {
+			if inner, ok2 := strings.CutSuffix(inner, shut); ok && ok2 && !strings.Contains(inner, open) &&
+				!strings.Contains(inner, shut) {
 				text = strings.TrimSpace(inner)
 			}
 		}
@@ -301,7 +304,8 @@ func DecodeList(r Reply, nothing []string) ([]string, error) {
 // ErrNoList says that a reply holds nothing that could be an item.
 var ErrNoList = errors.New("no list in the reply")
 
-// SaysNothing reports whether a reply begins with a sentence that is one of the phrases.
+// SaysNothing reports whether a reply begins with a sentence that is one of the phrases of having nothing to
+// list.
 func SaysNothing(text string, phrases []string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -349,7 +353,7 @@ func Unlabelled(text string) string {
 	return Clean(text)
 }
 
-// LastRunes is the end of a sentence, where its marks stand.
+// LastRunes is the end of a sentence, where its punctuation stands.
 func LastRunes(s string) string {
 	r := []rune(s)
 	return string(r[max(0, len(r)-4):])

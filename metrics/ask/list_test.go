@@ -17,27 +17,34 @@ func TestDecodeList(t *testing.T) {
 		want        []string
 	}{
 		{"numbered", "1. One is odd.\n2. Two is even.", []string{"One is odd.", "Two is even."}},
-		{"brackets", "1) One is odd.\n(2) Two is even.\n[3] Three is odd.", []string{"One is odd.", "Two is even.", "Three is odd."}},
+		{"brackets", "1) One is odd.\n(2) Two is even.\n[3] Three is odd.",
+			[]string{"One is odd.", "Two is even.", "Three is odd."}},
 		{"labels", "Statement 1: One is odd.\nStatement 2: Two is even.", []string{"One is odd.", "Two is even."}},
-		{"bullets", "- One is odd.\n* Two is even.\n• Three is odd.", []string{"One is odd.", "Two is even.", "Three is odd."}},
+		{"bullets", "- One is odd.\n* Two is even.\n• Three is odd.",
+			[]string{"One is odd.", "Two is even.", "Three is odd."}},
 		{"bold numbers", "**1.** One is odd.\n**2. Two is even.**", []string{"One is odd.", "Two is even."}},
 		{"Arabic digits", "١. الماء سائل.\n٢. الثلج صلب.", []string{"الماء سائل.", "الثلج صلب."}},
 		{"Chinese", "1、水是液体。\n2．冰是固体。", []string{"水是液体。", "冰是固体。"}},
-		{"preamble and note", "Sure! Here are the statements:\n\n1. One is odd.\n2. Two is even.\n\nNote that zero is even too.",
+		{"preamble and note", "Sure! Here are the statements:\n\n1. One is odd.\n2. Two is even.\n\nNote that zero " +
+			"is even too.",
 			[]string{"One is odd.", "Two is even."}},
 		{"no marker", "One is odd.\nTwo is even.", []string{"One is odd.", "Two is even."}},
 		{"prose", "Here is the list:\nOne is odd. Two is even.", []string{"One is odd.", "Two is even."}},
-		{"one line", "1. One is odd. 2. Two is even. 3. Three is odd.", []string{"One is odd.", "Two is even.", "Three is odd."}},
+		{"one line", "1. One is odd. 2. Two is even. 3. Three is odd.",
+			[]string{"One is odd.", "Two is even.", "Three is odd."}},
 		{"decimals stay", "1. Pi is\n3.14 or so.\n2. Two is even.", []string{"Pi is 3.14 or so.", "Two is even."}},
 		{"continued", "1. One is\n   odd.\n2. Two is even.", []string{"One is odd.", "Two is even."}},
 		{"text below number", "1.\nOne is odd.\n2.\nTwo is even.", []string{"One is odd.", "Two is even."}},
 		{"repeated", "1. One is odd.\n2. one is ODD\n3. Two is even.", []string{"One is odd.", "Two is even."}},
 		{"quoted", "1. \"One is odd.\"\n2. `Two is even.`", []string{"One is odd.", "Two is even."}},
 		{"JSON array", `["One is odd.", "Two is even."]`, []string{"One is odd.", "Two is even."}},
-		{"fenced JSON", "Here you go:\n```json\n{\"statements\": [\"One is odd.\", \"Two is even.\",],}\n```\nAnything else?",
+		{"fenced JSON", "Here you go:\n```json\n{\"statements\": [\"One is odd.\", \"Two is " +
+			"even.\",],}\n```\nAnything else?",
 			[]string{"One is odd.", "Two is even."}},
-		{"JSON objects", `[{"statement": "One is odd."}, {"claim": "Two is even."}]`, []string{"One is odd.", "Two is even."}},
-		{"JSON with a note", `{"note": "hm", "statements": ["One is odd.", "Two is even."]}`, []string{"One is odd.", "Two is even."}},
+		{"JSON objects", `[{"statement": "One is odd."}, {"claim": "Two is even."}]`,
+			[]string{"One is odd.", "Two is even."}},
+		{"JSON with a note", `{"note": "hm", "statements": ["One is odd.", "Two is even."]}`,
+			[]string{"One is odd.", "Two is even."}},
 		{"broken JSON", "[\n\"One is odd.\",\n\"Two is even.\"", []string{"One is odd.", "Two is even."}},
 		{"fenced list", "```\n1. One is odd.\n2. Two is even.\n```", []string{"One is odd.", "Two is even."}},
 		{"windows lines", "1. One is odd.\r\n2. Two is even.\r\n", []string{"One is odd.", "Two is even."}},
@@ -74,7 +81,8 @@ func TestDecodeListRefuses(t *testing.T) {
 // A model that repeats itself until it is cut has said all it had to say.
 func TestDecodeListCutInALoop(t *testing.T) {
 	text := "1. One is odd.\n2. Two is even.\n3. One is odd.\n4. Two is even.\n5. One is o"
-	for _, text := range []string{text, mend(`["One is odd.", "Two is even.", "One is odd.", "Two is even.", "One is o`)} {
+	for _, text := range []string{text,
+		mend(`["One is odd.", "Two is even.", "One is odd.", "Two is even.", "One is o`)} {
 		got, err := DecodeList(Reply{Text: text, Cut: true}, nil)
 		if want := []string{"One is odd.", "Two is even."}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, %v; want %q", text, got, err, want)
@@ -83,7 +91,8 @@ func TestDecodeListCutInALoop(t *testing.T) {
 }
 
 func FuzzDecodeList(f *testing.F) {
-	for _, s := range []string{"1. a\n2. b", "- a", "[\"a\",]", "{\"x\":[{\"text\":\"b\"}]}", "```\n1)", "1. a 2. b", "٣. x", "No.", "\xff1. "} {
+	for _, s := range []string{"1. a\n2. b", "- a", "[\"a\",]", "{\"x\":[{\"text\":\"b\"}]}", "```\n1)", "1. a 2. b",
+		"٣. x", "No.", "\xff1. "} {
 		f.Add(s, false)
 		f.Add(s, true)
 	}

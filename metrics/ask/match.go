@@ -13,6 +13,7 @@ type Matcher struct {
 	words  [][]string // of each normal
 }
 
+// NewMatcher returns a Matcher of these sentences.
 func NewMatcher(sentences []string) *Matcher {
 	m := &Matcher{}
 	for _, s := range sentences {
@@ -25,7 +26,7 @@ func NewMatcher(sentences []string) *Matcher {
 
 // What a copy must have in common with its sentence.
 const (
-	minAgreement = 0.8 // words in common, in order, over the mean of the two numbers of words
+	minAgreement = 0.8 // longest common subsequence of words, over the mean of the two numbers of words
 	minShare     = 0.5 // of the sentence, for a part of it to stand for it
 	minPart      = 4   // words, for a part to be more than a heading or name that occurs elsewhere too
 )
@@ -64,7 +65,7 @@ func (m *Matcher) Find(copied string) []int {
 	return found
 }
 
-// part returns the sentence that words are a run from, -1 if there is none of which they are enough.
+// part returns the sentence that holds words as a contiguous run, -1 if none does of which they are enough.
 func (m *Matcher) part(words []string) int {
 	if len(words) < minPart {
 		return -1

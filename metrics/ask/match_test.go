@@ -28,7 +28,8 @@ func TestMatcher(t *testing.T) {
 	check("The Court of Appeals records all the oral arguments electronically", 1) // and changed
 	check("Any party may pay a fee to get a copy of the recording.", 2)            // a part
 	check("Oral arguments", 0)
-	check("The fee is $25. Any party may pay a fee to get a copy of the recording, as long as it asks within thirty days.", 2, 4)
+	check("The fee is $25. Any party may pay a fee to get a copy of the recording, as long as it asks within thirty "+
+		"days.", 2, 4)
 	check("The fee is $25", 4)
 	check("The fee is 30 euros", 7)
 	check("You can visit a law library", 5)

@@ -61,7 +61,8 @@ func TestMendAnywhere(t *testing.T) {
 }
 
 func FuzzMend(f *testing.F) {
-	for _, s := range []string{`["a", "b`, `{"a": {"b": "c`, "[1] Yes", `["\`, "x\n [{\"a\":[", `[[[{`, `{"a"}`, "[\"\xff"} {
+	for _, s := range []string{`["a", "b`, `{"a": {"b": "c`, "[1] Yes", `["\`, "x\n [{\"a\":[", `[[[{`, `{"a"}`,
+		"[\"\xff"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -23,15 +23,19 @@ func TestPollKeepsWindowsTogether(t *testing.T) {
 		order = append(order, text)
 		return nil
 	}
-	p, err := PollInWindows(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}}, prompts.Builtin("faithfulness_claim_yes", prompts.Example{}), []string{strings.Repeat("This sentence says nothing of interest. ", 60)}, 3,
+	p, err := PollInWindows(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}},
+		prompts.Builtin("faithfulness_claim_yes", prompts.Example{}),
+		[]string{strings.Repeat("This sentence says nothing of interest. ", 60)}, 3,
 		func(text string, i int) any { return claimData{Context: text, Statement: "It is so."} })
 	if err != nil || len(p.Yes) != 3 || len(p.Yes[0]) < 2 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if distinct := len(slices.Compact(slices.Clone(order))); len(order) != 3*len(p.Yes[0]) || distinct != len(p.Yes[0]) {
+	if distinct := len(slices.Compact(slices.Clone(order))); len(order) != 3*len(p.Yes[0]) ||
+		distinct != len(p.Yes[0]) {
 		t.Errorf("%d questions, %d changes of the text, %d windows", len(order), distinct, len(p.Yes[0]))
 	}
-	if _, err := PollInWindows(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}}, prompts.Builtin("faithfulness_claim_yes", prompts.Example{}), []string{" "}, 1, nil); err == nil {
+	if _, err := PollInWindows(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}},
+		prompts.Builtin("faithfulness_claim_yes", prompts.Example{}), []string{" "}, 1, nil); err == nil {
 		t.Error("a question about nothing is answered")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// A Verdict is the judge's word on one statement.
+// A Verdict is the judge's decision on one statement: supported (entailed) or not.
 type Verdict struct {
 	Given  bool // whether there is one
 	Yes    bool
@@ -22,10 +22,10 @@ var ErrNoVerdict = errors.New("no verdict in the reply")
 // DecodeVerdicts finds the verdicts on statements in a reply: one per statement, in their order, not
 // given where the reply has none or two that disagree. It is an error if none is given at all.
 //
-// A verdict belongs to the statement whose number it bears or whose text it repeats: see align. Mere
-// order counts only where there is no other reading: no numbers, and as many verdicts as statements.
-// What a cut reply did not come to is only missing, since each verdict stands by itself.
-func DecodeVerdicts(r Reply, statements []string, words verdictWords) ([]Verdict, error) {
+// A verdict belongs to the statement whose number it bears or whose text it repeats: see align. Mere order counts
+// only where there is no other reading: no numbers, and as many verdicts as statements. What a cut reply did not come
+// to is only missing, since each verdict stands by itself.
+func DecodeVerdicts(r Reply, statements []string, words VerdictWords) ([]Verdict, error) {
 	entries := jsonVerdicts(r.Text, words)
 	if entries == nil {
 		entries = textVerdicts(r, statements, words)
@@ -133,7 +133,7 @@ func echoed(text string, statements []string, within func(text, part string) boo
 
 // textVerdicts cuts a reply into entries: what stands from one number to the next, or each line if
 // there are no numbers. With a single statement the whole reply may be its verdict.
-func textVerdicts(r Reply, statements []string, words verdictWords) []verdictEntry {
+func textVerdicts(r Reply, statements []string, words VerdictWords) []verdictEntry {
 	var entries []verdictEntry
 	var parts [][]string // the lines of each entry
 	add := func(number int, line string) {
@@ -170,7 +170,7 @@ func textVerdicts(r Reply, statements []string, words verdictWords) []verdictEnt
 
 // jsonVerdicts reads verdicts from JSON: an array of truth values, words or objects, or an object that
 // holds one, or one whose fields are numbers. It returns nil if the reply is no such JSON.
-func jsonVerdicts(text string, words verdictWords) []verdictEntry {
+func jsonVerdicts(text string, words VerdictWords) []verdictEntry {
 	v, ok := findJSON(text)
 	if !ok {
 		return nil
@@ -192,7 +192,7 @@ func jsonVerdicts(text string, words verdictWords) []verdictEntry {
 }
 
 // fieldVerdicts reads an object that holds an array of verdicts, or one field per verdict.
-func fieldVerdicts(object map[string]any, words verdictWords) []verdictEntry {
+func fieldVerdicts(object map[string]any, words VerdictWords) []verdictEntry {
 	if list, ok := object["verdicts"].([]any); ok {
 		object = map[string]any{"verdicts": list}
 	}

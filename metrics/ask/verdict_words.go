@@ -9,21 +9,22 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// verdictWords are the phrases, in normal form, that say yes and no.
-type verdictWords struct {
+// VerdictWords are the phrases, in normal form, that say yes and no in a verdict.
+type VerdictWords struct {
 	yes, no []string
 }
 
 // VerdictWordsOf returns the built-in phrases and those of the prompt.
-func VerdictWordsOf(p *prompts.Prompt) verdictWords {
-	return verdictWords{
+func VerdictWordsOf(p *prompts.Prompt) VerdictWords {
+	return VerdictWords{
 		yes: slices.Concat(p.Yes, []string{"yes", "true", "supported", "supported yes", "correct", "entailed"}),
-		no: slices.Concat(p.No, []string{"no", "false", "not supported", "unsupported", "supported no", "not true", "incorrect",
-			"not correct", "isn t supported", "not entailed", "not directly supported", "not explicitly supported"}),
+		no: slices.Concat(p.No, []string{"no", "false", "not supported", "unsupported", "supported no", "not true",
+			"incorrect", "not correct", "isn t supported", "not entailed", "not directly supported",
+			"not explicitly supported"}),
 	}
 }
 
-// A verdictMark is a phrase of verdictWords found in a text: words[from:to].
+// A verdictMark is a phrase of VerdictWords found in a text: words[from:to].
 type verdictMark struct {
 	from, to int
 	yes      bool
@@ -34,7 +35,7 @@ type verdictMark struct {
 // it; a phrase at the end; "supported", with or without a negation, if it is always the same; else
 // none, since a yes or no in the middle of a sentence may mean anything. The statements, where they are
 // repeated, do not count. Of a text that was cut, the last word and the end do not count either.
-func (w verdictWords) Find(text string, statements []string, cut bool) Verdict {
+func (w VerdictWords) Find(text string, statements []string, cut bool) Verdict {
 	normal := tokenize.Normalize(text)
 	for _, s := range statements {
 		if s = tokenize.Normalize(s); strings.Contains(s, " ") && tokenize.ContainsWords(normal, s) {
@@ -81,7 +82,7 @@ func verdictLabels() []string {
 }
 
 // marks finds the phrases in words, the longest where several begin at one word, none overlapping.
-func (w verdictWords) marks(words []string) []verdictMark {
+func (w VerdictWords) marks(words []string) []verdictMark {
 	var marks []verdictMark
 	for i := 0; i < len(words); {
 		best := verdictMark{from: i, to: i}
@@ -117,7 +118,7 @@ func startsWith(words, parts []string) bool {
 
 // first joins the lines of an entry up to the first blank line by which it holds a verdict: what follows
 // is a note on the whole.
-func (w verdictWords) first(lines []string, statements []string) string {
+func (w VerdictWords) first(lines []string, statements []string) string {
 	for i, line := range lines {
 		if strings.TrimSpace(line) == "" {
 			if text := strings.Join(lines[:i], "\n"); w.Find(text, statements, false).Given {
@@ -132,7 +133,7 @@ func (w verdictWords) first(lines []string, statements []string) string {
 func reasonIn(text string) string { return Clean(strings.Join(strings.Fields(text), " ")) }
 
 // fromJSON reads one JSON value as an entry.
-func (w verdictWords) fromJSON(v any) verdictEntry {
+func (w VerdictWords) fromJSON(v any) verdictEntry {
 	e := verdictEntry{number: -1}
 	switch v := v.(type) {
 	case bool:

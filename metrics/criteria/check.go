@@ -21,7 +21,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A textCheck decides about a text without a model: whether it passes, and why.
+// A textCheck is a deterministic check of a text: whether it passes, and why.
 type textCheck func(s *metrics.Sample, text string) (bool, []metrics.Finding, error)
 
 // checkMetric is 1 where the check passes and 0 where it does not.
@@ -227,7 +227,7 @@ func wordsWithin(least bool, n int) textCheck {
 	}
 }
 
-// isJSON wants one JSON value and nothing around it, not even the fence of a code block.
+// isJSON passes one JSON value with nothing around it, not even the fence of a code block.
 func isJSON(_ *metrics.Sample, text string) (bool, []metrics.Finding, error) {
 	_, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	return err == nil, jsonFinding(err), nil
@@ -275,7 +275,9 @@ func (c *criteriaFile) schema(n *yaml.Node) (textCheck, error) {
 	if err != nil {
 		return nil, c.fail(n, "%v", err)
 	}
-	return func(_ *metrics.Sample, text string) (bool, []metrics.Finding, error) { return fitsSchema(schema, text) }, nil
+	return func(_ *metrics.Sample, text string) (bool, []metrics.Finding, error) {
+		return fitsSchema(schema, text)
+	}, nil
 }
 
 // maxSchemaDepth bounds how deep the objects and lists of a schema stand in one another: the time to compile
@@ -333,7 +335,8 @@ func schemaFindings(e *jsonschema.ValidationError) []metrics.Finding {
 	if len(e.Causes) == 0 {
 		no := false
 		where := "/" + strings.Join(e.InstanceLocation, "/")
-		return []metrics.Finding{{Kind: "value", Text: where, Verdict: &no, Reason: e.ErrorKind.LocalizedString(message.NewPrinter(language.English))}}
+		return []metrics.Finding{{Kind: "value", Text: where, Verdict: &no,
+			Reason: e.ErrorKind.LocalizedString(message.NewPrinter(language.English))}}
 	}
 	var list []metrics.Finding
 	for _, cause := range e.Causes {
@@ -344,7 +347,8 @@ func schemaFindings(e *jsonschema.ValidationError) []metrics.Finding {
 
 // formatJSON is the check "json" of a criteria file. With a schema, or for another text, it is written there.
 func formatJSON() metrics.Metric {
-	m := checkMetric(frame{name: "format/json", doc: "whether the answer is JSON, with nothing around it", show: []string{"answer"}, hi: 1},
+	m := checkMetric(frame{name: "format/json", doc: "whether the answer is JSON, with nothing around it",
+		show: []string{"answer"}, hi: 1},
 		"the answer is one JSON value", isJSON)
 	m.Source = "promptfoo, is-json"
 	m.Default = true

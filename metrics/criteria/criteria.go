@@ -13,27 +13,28 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// criteriaMetrics are judgements by criteria in words: those that are built in. A user's own are read by
-// [Load] and made of the same parts.
+// criteriaMetrics are the built-in aspect critics and rubrics. A user's own are read by [Load] and made of the
+// same parts.
 func criteriaMetrics() []metrics.Metric {
 	list := aspects()
-	for _, rubric := range []metrics.Metric{answerRubric("rubric", "question", "answer"), answerRubric("rubric_reference", "question", "reference", "answer")} {
+	for _, rubric := range []metrics.Metric{answerRubric("rubric", "question", "answer"),
+		answerRubric("rubric_reference", "question", "reference", "answer")} {
 		rubric.Default = rubric.Name == "answer_quality/rubric"
 		list = append(list, rubric)
 	}
 	return append(list, rowRubric())
 }
 
-// aspects are the aspect critics of Ragas: one question each. Where Ragas has a verdict, they have its
-// probability.
+// aspects are the aspect critics of Ragas: one yes/no question each. Where Ragas has a binary verdict, they have
+// P(yes).
 func aspects() []metrics.Metric {
 	aspect := func(name, doc, question string, f frame) metrics.Metric {
 		f.name, f.doc, f.show, f.hi = "answer_quality/"+name, doc, []string{"question", "answer"}, 1
 		m := questionMetric(f, question)
-		m.Source = "Ragas, AspectCritic; asked in our words, read as a probability"
+		m.Source = "Ragas, AspectCritic; in our words, by first-token scoring"
 		m.Asks = metrics.Asks{backend.Judge: backend.CanChoose}
-		if m.Calls = "1 choice"; f.windows != "" {
-			m.Calls = "1 choice for each window of the answer"
+		if m.Calls = "1 first-token scoring"; f.windows != "" {
+			m.Calls = "1 first-token scoring for each window of the answer"
 		}
 		return m
 	}
@@ -51,9 +52,11 @@ func aspects() []metrics.Metric {
 	}
 }
 
-// answerRubric is a general rubric of five levels.
+// answerRubric is a general rubric of five levels, its value the expected level.
 func answerRubric(method string, show ...string) metrics.Metric {
-	m := rubricMetric(frame{name: "answer_quality/" + method, doc: "the level, 1 to 5, that the judge gives the answer", show: show}, []rubricLevel{
+	m := rubricMetric(frame{name: "answer_quality/" + method,
+		doc:  "the expected level, 1 to 5, that the judge gives the answer",
+		show: show}, []rubricLevel{
 		{1, "The answer does not answer the question, or it is wrong throughout."},
 		{2, "The answer touches on the question, but most of it is wrong, missing or beside the point."},
 		{3, "The answer is right in its main point, but something important is wrong or missing."},
@@ -61,23 +64,24 @@ func answerRubric(method string, show ...string) metrics.Metric {
 		{5, "The answer is right, complete, to the point and clear."},
 	})
 	if slices.Contains(show, "reference") {
-		m.Doc = "the level, 1 to 5, that the judge gives the answer in the light of the reference answer"
+		m.Doc = "the expected level, 1 to 5, that the judge gives the answer by the reference answer"
 	}
 	m.Source = "Ragas, RubricsScore, with levels of our own; read as an expectation"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanChoose}
-	m.Calls = "1 choice"
+	m.Calls = "1 first-token scoring"
 	return m
 }
 
-// rowRubric judges each row by its own rubric. Rows whose rubrics have other numbers can be averaged, since
-// the lowest level counts as 0 and the highest as 1.
+// rowRubric scores each row by its own rubric. Rows whose rubrics have other numbers can be averaged, since
+// levels are normalised: the lowest counts as 0 and the highest as 1.
 func rowRubric() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_quality/row_rubric",
-		Doc:     "the level that the judge gives the answer by the row's own rubric, from the lowest, 0, to the highest, 1",
+		Name: "answer_quality/row_rubric",
+		Doc: "the expected level that the judge gives the answer by the row's own rubric, from the lowest, 0, to " +
+			"the highest, 1",
 		Source:  "Ragas, InstanceSpecificRubrics; read as an expectation",
 		Formula: "(sum over the levels of level x its probability - lowest) / (highest - lowest)",
-		Calls:   "1 choice",
+		Calls:   "1 first-token scoring",
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer | metrics.Rubrics,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
@@ -119,7 +123,8 @@ func rowLevels(rubric map[string]string) ([]rubricLevel, error) {
 		}
 	}
 	if len(levels) < 2 {
-		return nil, fmt.Errorf("%w: a rubric of %d levels leaves nothing to choose", metrics.ErrNotApplicable, len(levels))
+		return nil, fmt.Errorf("%w: a rubric of %d levels leaves nothing to choose", metrics.ErrNotApplicable,
+			len(levels))
 	}
 	return levels, nil
 }

@@ -32,10 +32,11 @@ func chooser(of func(prompt string) map[string]float64) *backendtest.Fake {
 // replier is a judge that can only write, and its replies in turn.
 func replier(replies ...string) *backendtest.Fake {
 	n := 0
-	return &backendtest.Fake{About: backend.Info{Ops: backend.CanGenerate}, Reply: func(context.Context, *backend.GenerateRequest) (string, error) {
-		n++
-		return replies[min(n, len(replies))-1], nil
-	}}
+	return &backendtest.Fake{About: backend.Info{Ops: backend.CanGenerate},
+		Reply: func(context.Context, *backend.GenerateRequest) (string, error) {
+			n++
+			return replies[min(n, len(replies))-1], nil
+		}}
 }
 
 func TestAspects(t *testing.T) {
@@ -51,7 +52,8 @@ func TestAspects(t *testing.T) {
 		if !strings.HasPrefix(shown, want) || !strings.HasSuffix(shown, "?\nYes or No?") {
 			t.Errorf("%s shows %q", name, shown)
 		}
-		if m.LowerIsBetter != slices.Contains([]string{"harmfulness", "maliciousness"}, name) || m.Asks[backend.Judge] != backend.CanChoose {
+		if m.LowerIsBetter != slices.Contains([]string{"harmfulness", "maliciousness"}, name) ||
+			m.Asks[backend.Judge] != backend.CanChoose {
 			t.Errorf("%s: lower is better: %v; it asks the judge to %v", name, m.LowerIsBetter, m.Asks[backend.Judge])
 		}
 	}
@@ -72,11 +74,13 @@ func TestAspectInWindows(t *testing.T) {
 	sample.Answer = strings.Repeat("The ferry sails daily from the pier. ", 60) + "Put poison into the tea."
 	r := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/harmfulness"), judge, sample)
 	metrictest.WantScore(t, "the last window", r, 0.9)
-	if n := len(r.Score.Because); n < 2 || !strings.HasSuffix(r.Score.Because[n-1].Where, fmt.Sprintf("window %d of %d", n, n)) {
+	if n := len(r.Score.Because); n < 2 || !strings.HasSuffix(r.Score.Because[n-1].Where,
+		fmt.Sprintf("window %d of %d", n, n)) {
 		t.Errorf("findings %+v", r.Score.Because)
 	}
 	// Whether an answer is coherent cannot be seen from a part of it.
-	if r := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/coherence"), judge, sample); r.Kind != metrics.TooLong {
+	if r := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/coherence"), judge,
+		sample); r.Kind != metrics.TooLong {
 		t.Errorf("coherence of a long answer: %+v", r)
 	}
 }
@@ -87,8 +91,10 @@ func TestRubrics(t *testing.T) {
 	})
 	sample := metrictest.Ferry()
 	sample.References = []string{"14 euros"}
-	metrictest.WantScore(t, "five levels", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/rubric"), judge, sample), 3.8, "1", "2", "3", "4", "5") // (1+2+3)(.1) + 4(.3) + 5(.4)
-	metrictest.WantScore(t, "with reference", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/rubric_reference"), judge, sample), 3.8)
+	metrictest.WantScore(t, "five levels", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/rubric"),
+		judge, sample), 3.8, "1", "2", "3", "4", "5") // (1+2+3)(.1) + 4(.3) + 5(.4)
+	metrictest.WantScore(t, "with reference", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_quality/rubric_reference"), judge, sample), 3.8)
 
 	row := metrictest.One(t, Metrics(), "answer_quality/row_rubric")
 	check := func(rubric map[string]string, want float64) {
@@ -128,8 +134,10 @@ func TestNumberChances(t *testing.T) {
 			return []float64{-100}
 		}}
 		data := criterionScore{[]shownText{{"Answer", "a"}}, "c", nil, 0, 10}
-		got, err := numberChances(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}}, criteriaScorePrompt, data, scaleNumbers(0, 10))
-		if err != nil || math.Abs(got[10]-want10) > 1e-9 || math.Abs(got[1]-want1) > 1e-9 || math.Abs(got[7]-(1-want10-want1)) > 1e-9 {
+		got, err := numberChances(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}},
+			criteriaScorePrompt, data, scaleNumbers(0, 10))
+		if err != nil || math.Abs(got[10]-want10) > 1e-9 || math.Abs(got[1]-want1) > 1e-9 ||
+			math.Abs(got[7]-(1-want10-want1)) > 1e-9 {
 			t.Errorf("chances %v, %v; want %v of 10 and %v of 1", got, err, want10, want1)
 		}
 	}
@@ -201,8 +209,10 @@ func load(t *testing.T, text string) metrics.Metric {
 }
 
 func TestOwnQuestion(t *testing.T) {
-	m := load(t, "tone/polite:\n  question: Is it polite?\n  range: [-1, 3]\n  show: [answer, column.team, column.metadata.topic]\n  lower_is_better: true\n")
-	if m.Name != "tone/polite" || m.Doc != "Is it polite?" || m.Min != -1 || m.Max != 3 || !m.LowerIsBetter || m.Needs != metrics.Answer {
+	m := load(t, "tone/polite:\n  question: Is it polite?\n  range: [-1, 3]\n  show: [answer, column.team, "+
+		"column.metadata.topic]\n  lower_is_better: true\n")
+	if m.Name != "tone/polite" || m.Doc != "Is it polite?" || m.Min != -1 || m.Max != 3 || !m.LowerIsBetter ||
+		m.Needs != metrics.Answer {
 		t.Errorf("%+v", m)
 	}
 	var shown string
@@ -211,13 +221,16 @@ func TestOwnQuestion(t *testing.T) {
 		return map[string]float64{"Yes": 0.75, "No": 0.25}
 	})
 	sample := metrictest.Ferry()
-	sample.Extra = map[string]json.RawMessage{"team": []byte(`"harbour"`), "metadata": []byte(`{"topic": ["ships", 2]}`)}
+	sample.Extra = map[string]json.RawMessage{"team": []byte(`"harbour"`),
+		"metadata": []byte(`{"topic": ["ships", 2]}`)}
 	metrictest.WantScore(t, "choice", metrictest.Score(t, m, judge, sample), 2, "Is it polite?")
-	if want := "Answer:\nThe ferry costs 14 euros. It sails daily.\n\nteam:\nharbour\n\nmetadata.topic:\n[\"ships\", 2]\n\nIs it polite?\nYes or No?"; shown != want {
+	if want := "Answer:\nThe ferry costs 14 euros. It sails daily.\n\nteam:\nharbour\n\nmetadata.topic:\n[\"ships\", " +
+		"2]\n\nIs it polite?\nYes or No?"; shown != want {
 		t.Errorf("the judge is shown %q, want %q", shown, want)
 	}
 	delete(sample.Extra, "team")
-	if r := metrictest.Score(t, m, judge, sample); r.Kind != metrics.NotApplicable || !strings.Contains(r.Error, `column "team"`) {
+	if r := metrictest.Score(t, m, judge, sample); r.Kind != metrics.NotApplicable ||
+		!strings.Contains(r.Error, `column "team"`) {
 		t.Errorf("without the column: %+v", r)
 	}
 }
@@ -227,30 +240,36 @@ func TestOwnQuestionByReply(t *testing.T) {
 	m := load(t, "tone/polite: {question: Is it polite?}")
 	check := func(want float64, reason string, replies ...string) {
 		t.Helper()
-		metrictest.WantScore(t, strings.Join(replies, " / "), metrictest.Score(t, m, replier(replies...), metrictest.Ferry()), want, reason)
+		metrictest.WantScore(t, strings.Join(replies, " / "), metrictest.Score(t, m, replier(replies...),
+			metrictest.Ferry()), want, reason)
 	}
 	check(1, "Yes", "Yes")
 	check(0, "No, it is curt.", "No, it is curt.")
 	check(1, "Answer: yes", "Is it polite? Hm.", "Answer: yes")
-	if r := metrictest.Score(t, m, replier("Hard to say", "Perhaps", ""), metrictest.Ferry()); r.Kind != metrics.BadReply || len(r.Calls) != ask.MaxDraws {
+	if r := metrictest.Score(t, m, replier("Hard to say", "Perhaps", ""),
+		metrictest.Ferry()); r.Kind != metrics.BadReply || len(r.Calls) != ask.MaxDraws {
 		t.Errorf("a judge that does not say: %+v", r)
 	}
 }
 
 func TestOwnCriterion(t *testing.T) {
-	m := load(t, "style/plain:\n  criterion: Plain words.\n  steps: [Look for hard words., Count them.]\n  range: [0, 10]\n")
+	m := load(t, "style/plain:\n  criterion: Plain words.\n  steps: [Look for hard words., Count them.]\n  range: "+
+		"[0, 10]\n")
 	var shown string
 	judge := chooser(func(prompt string) map[string]float64 {
 		shown = prompt
 		return map[string]float64{"1": 0.1, "2": 0.1, "3": 0.1, "4": 0.1, "5": 0.6}
 	})
-	metrictest.WantScore(t, "expectation", metrictest.Score(t, m, judge, metrictest.Ferry()), (4.0-1)/4*10, "1", "2", "3", "4", "5") // (1+2+3+4)(.1) + 5(.6) = 4
-	for _, want := range []string{"Criterion: Plain words.\n\nHow to go about it:\n1. Look for hard words.\n2. Count them.\n\nRate from 1 ", "to 5 (it is met in full)"} {
+	metrictest.WantScore(t, "expectation", metrictest.Score(t, m, judge, metrictest.Ferry()), (4.0-1)/4*10, "1", "2",
+		"3", "4", "5") // (1+2+3+4)(.1) + 5(.6) = 4
+	for _, want := range []string{"Criterion: Plain words.\n\nHow to go about it:\n1. Look for hard words.\n2. Count " +
+		"them.\n\nRate from 1 ", "to 5 (it is met in full)"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the judge is shown %q, without %q", shown, want)
 		}
 	}
-	metrictest.WantScore(t, "by reply", metrictest.Score(t, m, replier("Great!", "Score: 2"), metrictest.Ferry()), 2.5, "2")
+	metrictest.WantScore(t, "by reply", metrictest.Score(t, m, replier("Great!", "Score: 2"), metrictest.Ferry()),
+		2.5, "2")
 	if r := metrictest.Score(t, m, replier("Great!"), metrictest.Ferry()); r.Kind != metrics.BadReply {
 		t.Errorf("no number: %+v", r)
 	}
@@ -295,11 +314,15 @@ func TestOwnRubric(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	var shown string
-	judge := chooser(func(prompt string) map[string]float64 { shown = prompt; return map[string]float64{"2": 0.1, "9": 0.3} })
+	judge := chooser(func(prompt string) map[string]float64 {
+		shown = prompt
+		return map[string]float64{"2": 0.1, "9": 0.3}
+	})
 	sample := metrictest.Ferry()
 	sample.History = []metrics.Turn{{Role: backend.User, Said: "Hello"}, {Role: backend.Assistant, Said: "Ahoy"}}
 	metrictest.WantScore(t, "two levels", metrictest.Score(t, m, judge, sample), 0.25*2+0.75*9, "2", "9")
-	if !strings.HasPrefix(shown, "Conversation before:\nuser: Hello\nassistant: Ahoy\n\nQuestion:") || !strings.Contains(shown, "Levels:\n2: poor\n9: fine\n") {
+	if !strings.HasPrefix(shown, "Conversation before:\nuser: Hello\nassistant: Ahoy\n\nQuestion:") ||
+		!strings.Contains(shown, "Levels:\n2: poor\n9: fine\n") {
 		t.Errorf("the judge is shown %q", shown)
 	}
 	if r := metrictest.Score(t, m, replier("5"), sample); r.Kind != metrics.BadReply {
@@ -324,13 +347,15 @@ func TestOwnGraph(t *testing.T) {
 			}
 			return map[string]float64{"Yes": honest, "No": 1 - honest}
 		})
-		metrictest.WantScore(t, fmt.Sprint(answers, honest), metrictest.Score(t, m, judge, metrictest.Ferry()), want, because...)
+		metrictest.WantScore(t, fmt.Sprint(answers, honest), metrictest.Score(t, m, judge, metrictest.Ferry()), want,
+			because...)
 	}
 	check(0.9, 0.1, 2, "Does it answer?")
 	check(0.4, 0.6, 0.5, "Does it answer?", "question honest")
 	check(0.4, 0.4, -1, "question answers", "question honest")
 	metrictest.WantScore(t, "by reply", metrictest.Score(t, m, replier("No", "Yes"), metrictest.Ferry()), 0.5)
-	if r := metrictest.Score(t, m, replier("No", "Hm"), metrictest.Ferry()); r.Kind != metrics.BadReply || !strings.Contains(r.Error, "question honest") {
+	if r := metrictest.Score(t, m, replier("No", "Hm"), metrictest.Ferry()); r.Kind != metrics.BadReply ||
+		!strings.Contains(r.Error, "question honest") {
 		t.Errorf("the second question unanswered: %+v", r)
 	}
 }
@@ -347,7 +372,8 @@ func TestOwnWindows(t *testing.T) {
 	judge.About.Context = 350
 	check := func(windows string, want func(n int) float64) {
 		t.Helper()
-		r := metrictest.Score(t, load(t, "a/b: {question: Is it green?, show: [contexts], windows: "+windows+"}"), judge, sample)
+		r := metrictest.Score(t, load(t, "a/b: {question: Is it green?, show: [contexts], windows: "+windows+"}"),
+			judge, sample)
 		if r.Score == nil || len(r.Score.Because) < 2 {
 			t.Fatalf("%s: %+v", windows, r)
 		}
@@ -356,7 +382,8 @@ func TestOwnWindows(t *testing.T) {
 	check("max", func(int) float64 { return 0.8 })
 	check("min", func(int) float64 { return 0.4 })
 	check("mean", func(n int) float64 { return (0.8 + 0.4*float64(n-1)) / float64(n) })
-	if r := metrictest.Score(t, load(t, "a/b: {question: Is it green?, show: [contexts]}"), judge, sample); r.Kind != metrics.TooLong {
+	if r := metrictest.Score(t, load(t, "a/b: {question: Is it green?, show: [contexts]}"), judge,
+		sample); r.Kind != metrics.TooLong {
 		t.Errorf("without windows: %+v", r)
 	}
 }
@@ -364,7 +391,8 @@ func TestOwnWindows(t *testing.T) {
 func TestOwnChecks(t *testing.T) {
 	sample := metrictest.Ferry()
 	sample.Extra = map[string]json.RawMessage{
-		"must": []byte(`["14 Euros", "Daily"]`), "csv": []byte(`"[\"14 euros\", \"weekly\"]"`), "word": []byte(`"daily"`), "re": []byte(`"[0-9]+ e"`), "bad": []byte(`"("`),
+		"must": []byte(`["14 Euros", "Daily"]`), "csv": []byte(`"[\"14 euros\", \"weekly\"]"`),
+		"word": []byte(`"daily"`), "re": []byte(`"[0-9]+ e"`), "bad": []byte(`"("`),
 		"schema": []byte(`{"type": "object", "required": ["price"]}`), "empty": []byte(`[]`), "nothing": []byte("null"),
 	}
 	check := func(text, answer string, want float64, because ...string) {
@@ -373,7 +401,8 @@ func TestOwnChecks(t *testing.T) {
 		if answer != "" {
 			s.Answer = answer
 		}
-		metrictest.WantScore(t, text+" on "+s.Answer, metrictest.Score(t, load(t, "a/b: {"+text+"}"), nil, s), want, because...)
+		metrictest.WantScore(t, text+" on "+s.Answer, metrictest.Score(t, load(t, "a/b: {"+text+"}"), nil, s), want,
+			because...)
 	}
 	check("contains: 14 euros", "", 1, "14 euros")
 	check("contains: 14 Euros", "", 0)
@@ -398,7 +427,8 @@ func TestOwnChecks(t *testing.T) {
 	check("json: true", "```json\n{}\n```", 0)
 	check("json: true", "{} {}", 0)
 	check("json_schema: {type: object, properties: {price: {type: integer, minimum: 1}}}", `{"price": 14}`, 1)
-	check("json_schema: {type: object, properties: {price: {type: integer, minimum: 1}}}", `{"price": "14"}`, 0, "/price | got string, want integer")
+	check("json_schema: {type: object, properties: {price: {type: integer, minimum: 1}}}", `{"price": "14"}`, 0,
+		"/price | got string, want integer")
 	check("json_schema: {type: object}", "14 euros", 0, "not JSON")
 	check("json_schema: {column: schema}", `{"prize": 14}`, 0, "price")
 	check("min_words: 8", "", 1, "words: 8")
@@ -408,7 +438,8 @@ func TestOwnChecks(t *testing.T) {
 
 	refuse := func(text string, kind metrics.Kind, want string) {
 		t.Helper()
-		if r := metrictest.Score(t, load(t, "a/b: {"+text+"}"), nil, sample); r.Kind != kind || !strings.Contains(r.Error, want) {
+		if r := metrictest.Score(t, load(t, "a/b: {"+text+"}"), nil, sample); r.Kind != kind ||
+			!strings.Contains(r.Error, want) {
 			t.Errorf("%s: %+v, want %s, %q", text, r, kind, want)
 		}
 	}
@@ -497,9 +528,11 @@ func TestLoadCriteriaRefuses(t *testing.T) {
 	graph("    one: {yes: 1, no: 2}\n", `has no "question"`)
 	graph("    one: {question: q?, yes: 1, no: }\n", "no leads nowhere")
 	graph("    one: {question: q?, yes: 1, no: 2, maybe: 3}\n", `unknown key "maybe"`)
-	graph("    one: {question: q?, yes: two, no: 2}\n    two: {question: q?, yes: one, no: 1}\n", "circle: one -> two -> one")
+	graph("    one: {question: q?, yes: two, no: 2}\n    two: {question: q?, yes: one, no: 1}\n",
+		"circle: one -> two -> one")
 	graph("    one: {question: q?, yes: one, no: 2}\n", "circle: one -> one")
-	graph("    one: {question: q?, yes: 1, no: 2}\n    two: {question: q?, yes: 1, no: 0}\n", ":4: a/b: no answer leads to the question two")
+	graph("    one: {question: q?, yes: 1, no: 2}\n    two: {question: q?, yes: 1, no: 0}\n",
+		":4: a/b: no answer leads to the question two")
 	graph("    one: {question: q?, yes: 1, no: 1}\n", "nothing to decide")
 	graph("    1: {question: q?, yes: 1, no: 2}\n", "cannot be a number")
 	graph("    {}\n", "a graph of 0 questions")
@@ -512,18 +545,22 @@ func TestLoadCriteriaRefuses(t *testing.T) {
 
 // All that is wrong in a file is said at once.
 func TestLoadCriteriaSaysAll(t *testing.T) {
-	_, err := Load("c.json", []byte("{\n\t\"a/b\": {\"quest\": 1},\n\t\"c/d\": {\"json\": true},\n\t\"e/f\": {\"scale\": \"1-5\"}\n}"), taken)
-	if err == nil || !strings.Contains(err.Error(), "c.json:2: a/b") || !strings.Contains(err.Error(), "c.json:4: e/f") || strings.Contains(err.Error(), "c/d") {
+	_, err := Load("c.json", []byte("{\n\t\"a/b\": {\"quest\": 1},\n\t\"c/d\": {\"json\": true},\n\t\"e/f\": "+
+		"{\"scale\": \"1-5\"}\n}"), taken)
+	if err == nil || !strings.Contains(err.Error(), "c.json:2: a/b") ||
+		!strings.Contains(err.Error(), "c.json:4: e/f") || strings.Contains(err.Error(), "c/d") {
 		t.Errorf("the error is %v", err)
 	}
 }
 
 func TestParseCriterion(t *testing.T) {
 	m, err := Parse(" polite : The answer is polite: always. ", taken)
-	if err != nil || m.Name != "criteria/polite" || m.Doc != "The answer is polite: always" || m.Needs != metrics.Question|metrics.Answer || m.Max != 1 {
+	if err != nil || m.Name != "criteria/polite" || m.Doc != "The answer is polite: always" ||
+		m.Needs != metrics.Question|metrics.Answer || m.Max != 1 {
 		t.Errorf("%+v, %v", m, err)
 	}
-	for _, text := range []string{"", "polite", "polite:", ": be polite", "Tone/Polite: x", "faithfulness/claims: x", "a/b: \xff"} {
+	for _, text := range []string{"", "polite", "polite:", ": be polite", "Tone/Polite: x", "faithfulness/claims: x",
+		"a/b: \xff"} {
 		if m, err := Parse(text, taken); err == nil {
 			t.Errorf("%q is %s", text, m.Name)
 		}
@@ -546,10 +583,12 @@ func FuzzLoadCriteria(f *testing.F) {
 			return
 		}
 		for _, m := range ms {
-			if m.Name == "" || m.Doc == "" || m.Formula == "" || m.Calls == "" || m.Score == nil || !(m.Min < m.Max) || strings.Contains(m.Doc, "\n") {
+			if m.Name == "" || m.Doc == "" || m.Formula == "" || m.Calls == "" || m.Score == nil || !(m.Min < m.Max) ||
+				strings.Contains(m.Doc, "\n") {
 				t.Errorf("%q gives %+v", text, m)
 			}
-			_, err := m.Score(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: &backendtest.Fake{}}}, &metrics.Sample{Question: "q", Answer: "a", Contexts: []string{"c"}, References: []string{"r"}})
+			_, err := m.Score(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: &backendtest.Fake{}}},
+				&metrics.Sample{Question: "q", Answer: "a", Contexts: []string{"c"}, References: []string{"r"}})
 			if err != nil && errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}

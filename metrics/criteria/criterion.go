@@ -17,8 +17,8 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// What the prompts are rendered with. The texts of the sample come first and what is asked about them last:
-// several criteria about one sample share its texts.
+// What the prompts are rendered with. The texts of the sample come first and what is asked about them last: the
+// prompts of several criteria about one sample share its texts as a prefix.
 type (
 	criterionQuestion struct {
 		Texts    []shownText
@@ -51,7 +51,8 @@ const columnPrefix = "column."
 
 // shownFields gives the texts that a criterion may show, by name, the field that each stands for.
 func shownFields() map[string]metrics.Field {
-	return map[string]metrics.Field{"question": metrics.Question, "answer": metrics.Answer, "contexts": metrics.Contexts, "reference": metrics.References, "history": metrics.History}
+	return map[string]metrics.Field{"question": metrics.Question, "answer": metrics.Answer,
+		"contexts": metrics.Contexts, "reference": metrics.References, "history": metrics.History}
 }
 
 // shownTexts returns the texts of a sample by their names. A column that the sample does not fill makes it
@@ -114,26 +115,29 @@ func columnText(s *metrics.Sample, column string) (string, error) {
 type frame struct {
 	name, doc string
 	show      []string // the texts that the judge is shown, or the one that is checked
-	windows   string   // how the values of several windows become one: "max", "min", "mean"; "": there is one window or none
-	lower     bool     // lower is better
-	lo, hi    float64  // the range
+	// how the values of several windows become one: "max", "min", "mean"; "": there is one window or none
+	windows string
+	lower   bool    // lower is better
+	lo, hi  float64 // the range
 }
 
 // metric returns a Metric without its function.
 func (f frame) metric() metrics.Metric {
-	m := metrics.Metric{Name: f.name, Doc: f.doc, Source: "your own criteria", Min: f.lo, Max: f.hi, LowerIsBetter: f.lower}
+	m := metrics.Metric{Name: f.name, Doc: f.doc, Source: "your own criteria", Min: f.lo, Max: f.hi,
+		LowerIsBetter: f.lower}
 	for _, name := range f.show {
 		m.Needs |= shownFields()[name]
 	}
 	return m
 }
 
-// rescale takes a value from [0, 1] to the frame's range.
+// rescale maps a value in [0, 1] to the frame's range.
 func (f frame) rescale(v float64) float64 { return metrics.Clamp(f.lo+v*(f.hi-f.lo), f.lo, f.hi) }
 
 // scoreTexts scores the frame's texts by ask. Where they do not fit and the frame says how to combine
 // windows, the contexts, or else the answer, are read in windows.
-func (f frame) scoreTexts(s *metrics.Sample, ask func(texts []shownText) (metrics.Score, error)) (metrics.Score, error) {
+func (f frame) scoreTexts(s *metrics.Sample,
+	ask func(texts []shownText) (metrics.Score, error)) (metrics.Score, error) {
 	texts, err := shownTexts(s, f.show)
 	if err != nil {
 		return metrics.Score{}, err
@@ -181,11 +185,11 @@ func (f frame) combine(scores []metrics.Score) metrics.Score {
 	return all
 }
 
-// questionMetric asks a question of yes or no.
+// questionMetric is an aspect critic: a yes/no question.
 func questionMetric(f frame, question string) metrics.Metric {
 	m := f.metric()
 	m.Formula = "probability that the judge replies yes to: " + inOneLine(question)
-	m.Calls = "1 choice; 1 reply where the judge cannot choose"
+	m.Calls = "1 first-token scoring; 1 reply where the judge tells no probabilities"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaQuestionPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -197,9 +201,10 @@ func questionMetric(f frame, question string) metrics.Metric {
 	return m
 }
 
-// askYes asks a question of yes or no about texts. It returns the probability of yes; of a judge that does
-// not tell probabilities, 1 or 0 as it replies.
-func askYes(ctx context.Context, m metrics.Models, texts []shownText, question string) (float64, metrics.Finding, error) {
+// askYes asks a yes/no question about texts. It returns P(yes); of a judge that does not tell probabilities, 1 or
+// 0 as it replies.
+func askYes(ctx context.Context, m metrics.Models, texts []shownText,
+	question string) (float64, metrics.Finding, error) {
 	f := metrics.Finding{Kind: "question", Text: question}
 	data := criterionQuestion{texts, question}
 	if m.Role(backend.Judge).Info().Ops.Has(backend.CanChoose) {
@@ -222,12 +227,13 @@ func askYes(ctx context.Context, m metrics.Models, texts []shownText, question s
 	return 0, f, err
 }
 
-// scoreMetric has the judge give a number by a criterion in words, as G-Eval does: the expectation over the
-// probabilities of the numbers.
+// scoreMetric has the judge grade by a criterion in words, as G-Eval does: the expectation over the probabilities
+// of the scale's numbers.
 func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest, highest int) metrics.Metric {
 	m := f.metric()
-	m.Formula = fmt.Sprintf("expectation of the judge's number from %d to %d, taken to the range, for: %s", lowest, highest, inOneLine(words))
-	m.Calls = "1 choice; 1 reply where the judge cannot choose"
+	m.Formula = fmt.Sprintf("expectation of the judge's number from %d to %d, taken to the range, for: %s", lowest,
+		highest, inOneLine(words))
+	m.Calls = "1 first-token scoring; 1 reply where the judge tells no probabilities"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaScorePrompt}
 	if judgeSteps {
@@ -243,7 +249,8 @@ func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest,
 			}
 		}
 		return f.scoreTexts(s, func(texts []shownText) (metrics.Score, error) {
-			mean, because, err := askNumber(ctx, m, criteriaScorePrompt, criterionScore{texts, words, steps, lowest, highest}, scaleNumbers(lowest, highest))
+			mean, because, err := askNumber(ctx, m, criteriaScorePrompt, criterionScore{texts, words, steps, lowest,
+				highest}, scaleNumbers(lowest, highest))
 			value := f.rescale((mean - float64(lowest)) / float64(highest-lowest))
 			return metrics.Score{Value: value, Because: append(stepFindings(judgeSteps, steps), because...)}, err
 		})
@@ -251,15 +258,16 @@ func scoreMetric(f frame, words string, steps []string, judgeSteps bool, lowest,
 	return m
 }
 
-// judgesSteps has the judge say how to go about a criterion. The request is the same for every sample of a
+// judgesSteps has the judge write evaluation steps for a criterion. The request is the same for every sample of a
 // run, so that the cache answers all but the first.
 func judgesSteps(ctx context.Context, m metrics.Models, words string) ([]string, error) {
-	return ask.Judge(ctx, m, ask.Query{Prompt: criteriaStepsPrompt, Data: criterionSteps{words}}, func(r ask.Reply) ([]string, error) {
-		return ask.DecodeList(r, nil)
-	})
+	return ask.Judge(ctx, m, ask.Query{Prompt: criteriaStepsPrompt, Data: criterionSteps{words}},
+		func(r ask.Reply) ([]string, error) {
+			return ask.DecodeList(r, nil)
+		})
 }
 
-// stepFindings shows the steps that the judge has written itself.
+// stepFindings shows the evaluation steps that the judge has written itself.
 func stepFindings(show bool, steps []string) []metrics.Finding {
 	var list []metrics.Finding
 	for _, step := range steps {
@@ -284,11 +292,13 @@ func rubricMetric(f frame, levels []rubricLevel) metrics.Metric {
 	f.lo, f.hi = float64(levels[0].Number), float64(levels[len(levels)-1].Number)
 	m := f.metric()
 	m.Formula = "sum over the levels of level x its probability"
-	m.Calls = "1 choice; 1 reply where the judge cannot choose"
+	m.Calls = "1 first-token scoring; 1 reply where the judge tells no probabilities"
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaRubricPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-		return f.scoreTexts(s, func(texts []shownText) (metrics.Score, error) { return onRubric(ctx, m, texts, levels) })
+		return f.scoreTexts(s, func(texts []shownText) (metrics.Score, error) {
+			return onRubric(ctx, m, texts, levels)
+		})
 	}
 	return m
 }
@@ -299,12 +309,14 @@ func onRubric(ctx context.Context, m metrics.Models, texts []shownText, levels [
 		numbers = append(numbers, l.Number)
 	}
 	mean, because, err := askNumber(ctx, m, criteriaRubricPrompt, criterionRubric{texts, levels}, numbers)
-	return metrics.Score{Value: metrics.Clamp(mean, float64(numbers[0]), float64(numbers[len(numbers)-1])), Because: because}, err
+	return metrics.Score{Value: metrics.Clamp(mean, float64(numbers[0]), float64(numbers[len(numbers)-1])),
+		Because: because}, err
 }
 
-// askNumber asks which of several numbers, which ascend, the judge would reply with. It returns the
-// expectation; of a judge that does not tell probabilities, the number in its reply.
-func askNumber(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, numbers []int) (float64, []metrics.Finding, error) {
+// askNumber asks for one of several numbers, which ascend. It returns the expectation over their probabilities;
+// of a judge that does not tell probabilities, the number in its reply.
+func askNumber(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
+	numbers []int) (float64, []metrics.Finding, error) {
 	ops := m.Role(backend.Judge).Info().Ops
 	if highest := numbers[len(numbers)-1]; ops.Has(backend.CanScore) || highest < 10 && ops.Has(backend.CanChoose) {
 		chances, err := numberChances(ctx, m, prompt, data, numbers)
@@ -319,13 +331,16 @@ func askNumber(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, da
 		}
 		return mean, because, nil
 	}
-	n, err := ask.Judge(ctx, m, ask.Query{Prompt: prompt, Data: data}, func(r ask.Reply) (int, error) { return decodeNumber(r, numbers) })
+	n, err := ask.Judge(ctx, m, ask.Query{Prompt: prompt, Data: data}, func(r ask.Reply) (int, error) {
+		return decodeNumber(r, numbers)
+	})
 	return float64(n), []metrics.Finding{{Kind: "level", Text: strconv.Itoa(n)}}, err
 }
 
-// numberChances is choose among numbers. Of 1 and 10, which may begin with the same token, the one is
-// what is left of it when the other is taken off.
-func numberChances(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, numbers []int) ([]float64, error) {
+// numberChances is [ask.Choose] among numbers. Of 1 and 10, which may begin with the same token, the probability
+// of 1 is that token's less the probability of 10.
+func numberChances(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
+	numbers []int) ([]float64, error) {
 	var options []string
 	for _, n := range numbers {
 		options = append(options, strconv.Itoa(n))
@@ -363,11 +378,12 @@ func numberChances(ctx context.Context, m metrics.Models, prompt *prompts.Prompt
 
 // Where the number of a reply stands: after a label, at the beginning or, if there is only one, anywhere.
 var (
-	labelledNumber = regexp.MustCompile(`(?i)\b(?:score|rating|level|grade|number|answer)\b[^\pL\pN-]{0,4}(?:(?:is|of)\b[^\pL\pN-]{0,4})?([0-9]+)`)
-	leadingNumber  = regexp.MustCompile(`^[^\pL\pN-]*(?:- +)?([0-9]+)`)
-	anyNumber      = regexp.MustCompile(`-?[0-9]+(?:[.,][0-9]+)?`)
-	outOf          = regexp.MustCompile(`([0-9])\s*(?:/|out of)\s*[0-9]+`)
-	numberSpan     = regexp.MustCompile(`[0-9]+\s*(?:-|–|to)\s*[0-9]+`)
+	labelledNumber = regexp.MustCompile(`(?i)\b(?:score|rating|level|grade|number|answer)\b[^\pL\pN-]{0,4}(?:(?:is|` +
+		`of)\b[^\pL\pN-]{0,4})?([0-9]+)`)
+	leadingNumber = regexp.MustCompile(`^[^\pL\pN-]*(?:- +)?([0-9]+)`)
+	anyNumber     = regexp.MustCompile(`-?[0-9]+(?:[.,][0-9]+)?`)
+	outOf         = regexp.MustCompile(`([0-9])\s*(?:/|out of)\s*[0-9]+`)
+	numberSpan    = regexp.MustCompile(`[0-9]+\s*(?:-|–|to)\s*[0-9]+`)
 )
 
 // decodeNumber finds the one of numbers that a reply gives. "4/5" and "4 out of 5" are 4; a scale that is

@@ -29,8 +29,8 @@ const (
 // ("tone/polite") to criteria, each of one kind. docs/criteria.md tells them all. File is what errors call
 // the file; they give the line, and all that is wrong is said at once.
 //
-// A name that is taken, by a built-in metric, say, a key that the kind does not know, a graph that does not end: all are
-// errors, so that nothing in the file is passed over.
+// A name that is taken, by a built-in metric, say, a key that the kind does not know, a graph that does not end: all
+// are errors, so that nothing in the file is passed over.
 func Load(file string, text []byte, taken func(name string) bool) ([]metrics.Metric, error) {
 	if len(text) > maxCriteriaFile {
 		return nil, fmt.Errorf("%s: %d bytes are too many for a file of criteria", file, len(text))
@@ -68,7 +68,8 @@ func Load(file string, text []byte, taken func(name string) bool) ([]metrics.Met
 	return list, nil
 }
 
-// Parse makes a metric of "NAME: words", a criterion about question and answer as in a file that says no more. A name without a dimension is one of the dimension "criteria".
+// Parse makes a metric of "NAME: words", a criterion about question and answer as in a file that says no more. A name
+// without a dimension is one of the dimension "criteria".
 func Parse(text string, taken func(name string) bool) (metrics.Metric, error) {
 	name, words, ok := strings.Cut(text, ":")
 	name, words = strings.TrimSpace(name), strings.TrimSpace(words)
@@ -97,7 +98,8 @@ var criterionName = regexp.MustCompile(`^[a-z0-9_.-]+/[a-z0-9_.-]+$`)
 
 func checkName(name string, taken func(name string) bool) error {
 	if !criterionName.MatchString(name) || len(name) > 100 {
-		return fmt.Errorf("%q is no name for a metric: want dimension/method in small letters, such as tone/polite", metrics.Bounded(name))
+		return fmt.Errorf("%q is no name for a metric: want dimension/method in small letters, such as tone/polite",
+			metrics.Bounded(name))
 	}
 	if taken(name) {
 		return fmt.Errorf("%s is a metric already: choose another name", name)
@@ -217,7 +219,8 @@ func (c *criteriaFile) criterion(e criterionEntry) (metrics.Metric, error) {
 		keys[part.key] = part.node
 	}
 	if kind == "" {
-		return metrics.Metric{}, c.fail(e.at, "no kind: want one of %s", strings.Join(slices.Sorted(maps.Keys(criterionKinds())), ", "))
+		return metrics.Metric{}, c.fail(e.at, "no kind: want one of %s",
+			strings.Join(slices.Sorted(maps.Keys(criterionKinds())), ", "))
 	}
 	return c.build(e, kind, keys)
 }
@@ -230,7 +233,8 @@ func (c *criteriaFile) unknown(part criterionEntry, kind string, known []string)
 	if kind != "" {
 		kind += " "
 	}
-	return c.fail(part.at, "unknown key %q: %sa %scriterion has %s", metrics.Bounded(part.key), hint, kind, strings.Join(slices.DeleteFunc(known, func(k string) bool { return k == "" }), ", "))
+	return c.fail(part.at, "unknown key %q: %sa %scriterion has %s", metrics.Bounded(part.key), hint, kind,
+		strings.Join(slices.DeleteFunc(known, func(k string) bool { return k == "" }), ", "))
 }
 
 // build makes the metric of a criterion whose keys are known.
@@ -380,7 +384,8 @@ func (c *criteriaFile) span(n *yaml.Node) (lo, hi float64, err error) {
 		return 0, 0, err
 	}
 	if lo >= hi {
-		return 0, 0, c.fail(n, "the range is from %v to %v: want the lower end first; lower_is_better turns the direction", lo, hi)
+		return 0, 0, c.fail(n, "the range is from %v to %v: want the lower end first; lower_is_better turns the "+
+			"direction", lo, hi)
 	}
 	return lo, hi, nil
 }
@@ -406,7 +411,8 @@ func (c *criteriaFile) shown(kind string, keys map[string]*yaml.Node) ([]string,
 			return nil, c.fail(n, "%q stands there twice", metrics.Bounded(name))
 		case strings.HasPrefix(name, columnPrefix) && len(name) > len(columnPrefix):
 		case !slices.Contains(known, name):
-			return nil, c.fail(n, "unknown text %q: want %s or %sNAME for another column", metrics.Bounded(name), strings.Join(known, ", "), columnPrefix)
+			return nil, c.fail(n, "unknown text %q: want %s or %sNAME for another column", metrics.Bounded(name),
+				strings.Join(known, ", "), columnPrefix)
 		}
 	}
 	if checked && len(names) != 1 {
@@ -439,7 +445,8 @@ func (c *criteriaFile) levels(n *yaml.Node) ([]rubricLevel, error) {
 	var levels []rubricLevel
 	for _, e := range entries {
 		if len(e.key) != 1 || e.key < "0" || e.key > "9" {
-			return nil, c.fail(e.at, "level %q: levels are numbers from 0 to 9, which the judge's first word tells apart", metrics.Bounded(e.key))
+			return nil, c.fail(e.at, "level %q: levels are numbers from 0 to 9, which the judge's first word tells "+
+				"apart", metrics.Bounded(e.key))
 		}
 		text, err := c.text(e.node)
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// A decisionGraph is questions of yes or no, each of whose answers leads to another question or to a score. It has
-// no cycle, every question can be reached, and it begins with the first.
+// A decisionGraph is a directed acyclic graph of yes/no questions, each of whose answers leads to another
+// question or to a score. Every question can be reached from the first, its root.
 type decisionGraph struct{ nodes []graphNode }
 
 type graphNode struct {
@@ -57,7 +57,8 @@ func (c *criteriaFile) graph(n *yaml.Node) (decisionGraph, error) {
 	g.reach(0, reached)
 	for i, e := range entries {
 		if !reached[i] {
-			return decisionGraph{}, c.fail(e.at, "no answer leads to the question %s, and the graph begins with %s", e.key, entries[0].key)
+			return decisionGraph{}, c.fail(e.at, "no answer leads to the question %s, and the graph begins with %s",
+				e.key, entries[0].key)
 		}
 	}
 	if lo, hi := g.span(); lo == hi {
@@ -91,7 +92,8 @@ func (c *criteriaFile) graphNode(e criterionEntry, index map[string]int) (graphN
 	}
 	for _, key := range []string{"question", "yes", "no"} {
 		if !seen[key] {
-			return node, c.fail(e.at, "the question %s has no %q: want question, yes and no, the two either a score or another question's name", e.key, key)
+			return node, c.fail(e.at, "the question %s has no %q: want question, yes and no, the two either a score "+
+				"or another question's name", e.key, key)
 		}
 	}
 	return node, nil
@@ -107,7 +109,8 @@ func (c *criteriaFile) outcome(part criterionEntry, index map[string]int) (graph
 	}
 	i, ok := index[name]
 	if !ok {
-		return graphOutcome{}, c.fail(part.node, "%s leads to %q, which is neither a score nor a question of the graph", part.key, metrics.Bounded(name))
+		return graphOutcome{}, c.fail(part.node, "%s leads to %q, which is neither a score nor a question of the graph",
+			part.key, metrics.Bounded(name))
 	}
 	return graphOutcome{node: i}, nil
 }
@@ -182,12 +185,13 @@ func (g decisionGraph) span() (lo, hi float64) {
 	return lo, hi
 }
 
-// graphMetric follows the likelier answer from question to question, to a score.
+// graphMetric follows the more probable answer from question to question, to a score.
 func graphMetric(f frame, g decisionGraph) metrics.Metric {
 	f.lo, f.hi = g.span()
 	m := f.metric()
-	m.Formula = "the score at the end of the path of the likelier answers"
-	m.Calls = fmt.Sprintf("1 choice, or 1 reply where the judge cannot choose, for each question on the path, of %d", len(g.nodes))
+	m.Formula = "the score at the end of the path of the more probable answers"
+	m.Calls = fmt.Sprintf("1 first-token scoring, or 1 reply where the judge tells no probabilities, for each "+
+		"question on the path, of %d", len(g.nodes))
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaQuestionPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {

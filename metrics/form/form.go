@@ -1,3 +1,8 @@
+// Package form has deterministic checks of a text's form. They ask no model (no Ops): each is a rule that can be shown.
+//
+// The answer's length and language (by script and function words), readability formulas for English (Flesch 1948,
+// Kincaid et al. 1975), quotations found verbatim in the contexts (Ragas), phrases of refusal, signs of indirect prompt
+// injection in the contexts (Greshake et al. 2023, arXiv 2302.12173), and personal data by pattern and checksum.
 package form
 
 import (
@@ -10,7 +15,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// formMetrics are checks of an answer's form.
+// Metrics are checks of an answer's form, and of the contexts' for prompt injection.
 func Metrics() []metrics.Metric {
 	return []metrics.Metric{
 		languageMatch(),
@@ -37,7 +42,8 @@ func lengthWords() metrics.Metric {
 		Score: func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			n := len(tokenize.Words(s.Answer))
 			if n > maxWords {
-				return metrics.Score{}, fmt.Errorf("%w: the answer has %d words, more than %d", metrics.ErrNotApplicable, n, maxWords)
+				return metrics.Score{}, fmt.Errorf("%w: the answer has %d words, more than %d",
+					metrics.ErrNotApplicable, n, maxWords)
 			}
 			note := fmt.Sprintf("words: %d, sentences: %d", n, len(tokenize.Sentences(s.Answer)))
 			return metrics.Score{Value: float64(n), Because: []metrics.Finding{{Kind: "note", Text: note}}}, nil
@@ -49,7 +55,7 @@ func lengthWords() metrics.Metric {
 func lengthReference() metrics.Metric {
 	return metrics.Metric{
 		Name:    "length/reference",
-		Doc:     "how near the answer's length is to a reference answer's: 1 is equal, 0.5 half or double",
+		Doc:     "ratio of the answer's length to the nearest reference answer's: 1 is equal, 0.5 half or double",
 		Source:  "a symmetric form of BLEU's brevity ratio (Papineni et al. 2002)",
 		Formula: "maximum over the reference answers of shorter / longer, in words",
 		Calls:   "none",
@@ -65,7 +71,8 @@ func lengthReference() metrics.Metric {
 				}
 				ratio := float64(min(n, words)) / float64(max(n, words))
 				score.Value = max(score.Value, ratio)
-				score.Because = append(score.Because, metrics.Finding{Kind: "note", Text: fmt.Sprintf("words: %d, of the reference: %d", n, words),
+				score.Because = append(score.Because, metrics.Finding{Kind: "note",
+					Text:  fmt.Sprintf("words: %d, of the reference: %d", n, words),
 					Value: &ratio, Where: fmt.Sprintf("reference %d", i+1)})
 			}
 			if score.Because == nil {
@@ -79,13 +86,14 @@ func lengthReference() metrics.Metric {
 // minQuotation is how many words make a quotation one that can be looked for: fewer occur by chance.
 const minQuotation = 3
 
-// quotedSpans checks quotations word for word. An answer that quotes nothing is none that it applies to.
+// quotedSpans looks for quotations verbatim in the contexts. It is not applicable to an answer that quotes
+// nothing.
 func quotedSpans() metrics.Metric {
 	return metrics.Metric{
 		Name:    "faithfulness/quoted_spans",
-		Doc:     "share of the answer's quotations of three words or more that stand in the contexts",
+		Doc:     "share of the answer's quotations of three words or more that occur verbatim in the contexts",
 		Source:  "Ragas, QuotedSpansAlignment, with pairs of quotation marks and without its quirks",
-		Formula: "quotations whose words stand in a context in this order / quotations of at least 3 words",
+		Formula: "quotations whose words are a contiguous run of a context's / quotations of at least 3 words",
 		Calls:   "none",
 		Max:     1,
 		Needs:   metrics.Answer | metrics.Contexts,
@@ -110,7 +118,8 @@ func quotedSpans() metrics.Metric {
 				score.Because = append(score.Because, f)
 			}
 			if score.Because == nil {
-				return metrics.Score{}, fmt.Errorf("%w: the answer quotes nothing of %d words or more", metrics.ErrNotApplicable, minQuotation)
+				return metrics.Score{}, fmt.Errorf("%w: the answer quotes nothing of %d words or more",
+					metrics.ErrNotApplicable, minQuotation)
 			}
 			score.Value = float64(matched) / float64(len(score.Because))
 			return score, nil
@@ -119,7 +128,8 @@ func quotedSpans() metrics.Metric {
 }
 
 // quotationMarks are pairs: an opening mark with its closing one. An apostrophe opens nothing within a word.
-var quotationMarks = regexp.MustCompile(`"([^"\n]+)"|“([^”“]+)[”“]|„([^“”„]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|『([^』]+)』|(?:^|[\s(])'([^'\n]+(?:'\pL[^'\n]*)*)'(?:$|[\s).,;:!?])|(?:^|[\s(])‘([^’\n]+(?:’\pL[^’\n]*)*)’`)
+var quotationMarks = regexp.MustCompile(`"([^"\n]+)"|“([^”“]+)[”“]|„([^“”„]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|` +
+	`『([^』]+)』|(?:^|[\s(])'([^'\n]+(?:'\pL[^'\n]*)*)'(?:$|[\s).,;:!?])|(?:^|[\s(])‘([^’\n]+(?:’\pL[^’\n]*)*)’`)
 
 // quotations returns what stands between quotation marks and has minQuotation words or more.
 func quotations(text string) []string {
@@ -139,13 +149,14 @@ func quotations(text string) []string {
 // quotations has 1.
 func quotedSpansRagas() metrics.Metric {
 	return metrics.Metric{
-		Name:    "faithfulness/quoted_spans_ragas",
-		Doc:     "the number of Ragas' quoted spans: an apostrophe quotes, and an answer without quotations has 1",
-		Source:  "Ragas 0.4.3, QuotedSpansAlignment",
-		Formula: "spans between any two quotation marks that the joined contexts hold, case and white space aside / spans of at least 3 words; 1 if there are none",
-		Calls:   "none",
-		Max:     1,
-		Needs:   metrics.Answer | metrics.Contexts,
+		Name:   "faithfulness/quoted_spans_ragas",
+		Doc:    "the number of Ragas' quoted spans: an apostrophe quotes, and an answer without quotations has 1",
+		Source: "Ragas 0.4.3, QuotedSpansAlignment",
+		Formula: "spans between any two quotation marks that the joined contexts hold, case and white space aside / " +
+			"spans of at least 3 words; 1 if there are none",
+		Calls: "none",
+		Max:   1,
+		Needs: metrics.Answer | metrics.Contexts,
 		Score: func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			form := func(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 			source := form(strings.Join(s.Contexts, " "))
@@ -159,10 +170,12 @@ func quotedSpansRagas() metrics.Metric {
 				if there {
 					matched++
 				}
-				score.Because = append(score.Because, metrics.Finding{Kind: "quotation", Text: strings.TrimSpace(groups[1]), Verdict: &there})
+				score.Because = append(score.Because, metrics.Finding{Kind: "quotation",
+					Text: strings.TrimSpace(groups[1]), Verdict: &there})
 			}
 			if score.Because == nil {
-				return metrics.Score{Value: 1, Because: []metrics.Finding{{Kind: "note", Text: "no quotation, which counts as 1"}}}, nil
+				return metrics.Score{Value: 1,
+					Because: []metrics.Finding{{Kind: "note", Text: "no quotation, which counts as 1"}}}, nil
 			}
 			score.Value = float64(matched) / float64(len(score.Because))
 			return score, nil
@@ -170,4 +183,5 @@ func quotedSpansRagas() metrics.Metric {
 	}
 }
 
-var ragasQuotes = regexp.MustCompile("[\"\u201c\u201d\u201e\u201f'\u2018\u2019`\u00b4](.*?)[\"\u201c\u201d\u201e\u201f'\u2018\u2019`\u00b4]")
+var ragasQuotes = regexp.MustCompile("[\"\u201c\u201d\u201e\u201f'\u2018\u2019`\u00b4](.*?)" +
+	"[\"\u201c\u201d\u201e\u201f'\u2018\u2019`\u00b4]")

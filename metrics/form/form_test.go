@@ -21,13 +21,18 @@ func TestLanguageOf(t *testing.T) {
 			}
 		}
 	}
-	check("en", "What does the ferry cost?", "It sails daily from the pier.", "He was born in Berlin.", "How many hearts does an octopus have?")
-	check("de", "Was kostet die Fähre?", "Sie fährt täglich ab und kostet 14 Euro.", "Wie viele Herzen hat ein Krake?", "Der Turm ist 41 Meter hoch.")
-	check("fr", "Combien coûte le ferry ?", "Il part tous les jours et coûte 14 euros.", "Quelle est la hauteur de la tour ?")
+	check("en", "What does the ferry cost?", "It sails daily from the pier.", "He was born in Berlin.",
+		"How many hearts does an octopus have?")
+	check("de", "Was kostet die Fähre?", "Sie fährt täglich ab und kostet 14 Euro.", "Wie viele Herzen hat ein Krake?",
+		"Der Turm ist 41 Meter hoch.")
+	check("fr", "Combien coûte le ferry ?", "Il part tous les jours et coûte 14 euros.",
+		"Quelle est la hauteur de la tour ?")
 	check("es", "¿Cuánto cuesta el ferry?", "Sale todos los días y cuesta 14 euros.", "¿Qué altura tiene la torre?")
-	check("it", "Quanto costa il traghetto?", "Parte ogni giorno dal molo e costa 14 euro.", "Quali sono i cuori che ha un polpo?")
+	check("it", "Quanto costa il traghetto?", "Parte ogni giorno dal molo e costa 14 euro.",
+		"Quali sono i cuori che ha un polpo?")
 	check("pt", "Quanto custa a balsa? Não sei.", "Ela sai todos os dias do cais e custa 14 euros.")
-	check("nl", "Wat kost de veerboot?", "Hij vaart elke dag en kost 14 euro.", "Hoeveel harten heeft een octopus, en wat doen ze?")
+	check("nl", "Wat kost de veerboot?", "Hij vaart elke dag en kost 14 euro.",
+		"Hoeveel harten heeft een octopus, en wat doen ze?")
 	check("sv", "Vad kostar färjan?", "Den går varje dag och kostar 14 euro.")
 	check("fi", "Mikä on tornin korkeus?", "Se on 41 metriä korkea ja se on vihreä.")
 	check("pl", "Ile kosztuje prom i kiedy odpływa?", "Prom nie kosztuje dużo, ale jest mały.")
@@ -58,26 +63,33 @@ func TestLanguageMatch(t *testing.T) {
 	m := metrictest.One(t, Metrics(), "language/match")
 	check := func(question, answer string, want float64, because ...string) {
 		t.Helper()
-		metrictest.WantScore(t, question+" "+answer, metrictest.Score(t, m, nil, metrics.Sample{Question: question, Answer: answer}), want, because...)
+		metrictest.WantScore(t, question+" "+answer, metrictest.Score(t, m, nil,
+			metrics.Sample{Question: question, Answer: answer}), want, because...)
 	}
 	check("What does the ferry cost?", "The ferry costs 14 euros.", 1, "by what, does, the", "the answer is in en")
 	check("What does the ferry cost?", "Die Fähre kostet 14 Euro und fährt täglich.", 0, "in en", "in de")
 	check("Was kostet die Fähre?", "渡轮十四欧元。", 0, "in de", "its letters are Han")
 	check("Hva koster ferja?", "Den koster 14 euro, og jeg kan ikke se den.", 1) // may be Norwegian
-	for _, s := range []metrics.Sample{{Question: "What does it cost?", Answer: "14"}, {Question: "Ferry Arden 14", Answer: "It is the ferry."}} {
-		if r := metrictest.Score(t, m, nil, s); r.Kind != metrics.NotApplicable || !strings.Contains(r.Error, "cannot be told") {
+	for _, s := range []metrics.Sample{{Question: "What does it cost?", Answer: "14"},
+		{Question: "Ferry Arden 14", Answer: "It is the ferry."}} {
+		if r := metrictest.Score(t, m, nil, s); r.Kind != metrics.NotApplicable ||
+			!strings.Contains(r.Error, "cannot be told") {
 			t.Errorf("%+v: %+v", s, r)
 		}
 	}
 }
 
 func TestLength(t *testing.T) {
-	metrictest.WantScore(t, "words", metrictest.Score(t, metrictest.One(t, Metrics(), "length/words"), nil, metrictest.Ferry()), 8, "words: 8, sentences: 2")
+	metrictest.WantScore(t, "words", metrictest.Score(t, metrictest.One(t, Metrics(), "length/words"), nil,
+		metrictest.Ferry()), 8, "words: 8, sentences: 2")
 	sample := metrictest.Ferry()
-	sample.References = []string{"It is 14.", "It costs 14 euros for one person, and it sails daily, at ten and at noon.", "?"}
-	metrictest.WantScore(t, "reference", metrictest.Score(t, metrictest.One(t, Metrics(), "length/reference"), nil, sample), 0.5, "words: 8, of the reference: 3", "of the reference: 16")
+	sample.References = []string{"It is 14.", "It costs 14 euros for one person, and it sails daily, at ten and at " +
+		"noon.", "?"}
+	metrictest.WantScore(t, "reference", metrictest.Score(t, metrictest.One(t, Metrics(), "length/reference"), nil,
+		sample), 0.5, "words: 8, of the reference: 3", "of the reference: 16")
 	sample.References = []string{"?"}
-	if r := metrictest.Score(t, metrictest.One(t, Metrics(), "length/reference"), nil, sample); r.Kind != metrics.NotApplicable {
+	if r := metrictest.Score(t, metrictest.One(t, Metrics(), "length/reference"), nil,
+		sample); r.Kind != metrics.NotApplicable {
 		t.Errorf("a reference without words: %+v", r)
 	}
 }
@@ -112,9 +124,11 @@ func TestReadabilityFormulas(t *testing.T) {
 func TestReadability(t *testing.T) {
 	check := func(name, answer string, want float64, because ...string) {
 		t.Helper()
-		metrictest.WantScore(t, name+": "+answer, metrictest.Score(t, metrictest.One(t, Metrics(), name), nil, metrics.Sample{Answer: answer}), want, because...)
+		metrictest.WantScore(t, name+": "+answer, metrictest.Score(t, metrictest.One(t, Metrics(), name), nil,
+			metrics.Sample{Answer: answer}), want, because...)
 	}
-	check("readability/flesch", "The cat sat on the mat.", 116.145, "sentences: 1, words: 6, syllables: 6, letters and digits: 17")
+	check("readability/flesch", "The cat sat on the mat.", 116.145,
+		"sentences: 1, words: 6, syllables: 6, letters and digits: 17")
 	check("readability/kincaid", "The cat sat on the mat.", 0.39*6+11.8-15.59)
 	check("readability/ari", "The cat sat on the mat.", 4.71*17/6+3-21.43)
 	long := "The " + strings.Repeat("incomprehensibilities ", 60)
@@ -122,11 +136,14 @@ func TestReadability(t *testing.T) {
 	check("readability/flesch", long, -200, "sentences: 1", "beyond the range")
 
 	for _, answer := range []string{"Die Katze saß auf der Matte und schlief.", "Paris.", "渡轮每天开。"} {
-		if r := metrictest.Score(t, metrictest.One(t, Metrics(), "readability/flesch"), nil, metrics.Sample{Answer: answer}); r.Kind != metrics.NotApplicable || !strings.Contains(r.Error, "for English") {
+		if r := metrictest.Score(t, metrictest.One(t, Metrics(), "readability/flesch"), nil,
+			metrics.Sample{Answer: answer}); r.Kind != metrics.NotApplicable ||
+			!strings.Contains(r.Error, "for English") {
 			t.Errorf("%s: %+v", answer, r)
 		}
 	}
-	if r := metrictest.Score(t, metrictest.One(t, Metrics(), "readability/ari"), nil, metrics.Sample{Answer: "?!"}); r.Kind != metrics.NotApplicable {
+	if r := metrictest.Score(t, metrictest.One(t, Metrics(), "readability/ari"), nil,
+		metrics.Sample{Answer: "?!"}); r.Kind != metrics.NotApplicable {
 		t.Errorf("no words: %+v", r)
 	}
 }
@@ -134,14 +151,16 @@ func TestReadability(t *testing.T) {
 // Syllables as a dictionary has them, of common words and of those that rules go wrong on. The rules were made
 // with these words at hand: of other words, more are wrong.
 func TestSyllables(t *testing.T) {
-	words := `the 1 ferry 2 costs 1 euros 2 it 1 sails 1 daily 2 times 1 table 2 tables 2 handled 2 played 1 wanted 2 needed 2 jumped 1 boxes 2
-		churches 2 dishes 2 faces 2 pages 2 fire 1 made 1 people 2 little 2 being 2 going 2 seeing 2 studying 3 arguing 3 usual 3 actual 3 january 4
-		language 2 quality 3 guard 1 square 1 science 2 social 2 special 2 nation 2 region 2 million 2 billion 2 opinion 3 union 2 period 3 various 3
-		serious 3 radio 3 idea 3 area 3 create 2 creature 2 creation 3 reaction 3 reach 1 great 1 theatre 3 poem 2 poet 2 didn't 2 couldn't 2 don't 1
-		can't 1 tourism 3 capitalism 5 enthusiasm 5 a 1 I 1 eye 1 area 3 beautiful 3 queen 1 question 2 quiet 2 continuous 4 marriage 2 persuade 2
-		sentence 2 taken 2 reading 2 passage 2 unto 2 itself 2 used 1 prove 1 point 1 australian 4 platypus 3 seemingly 3 hybrid 2 mammal 2 reptilian 4
-		lighthouse 2 temperature 4 refrigerator 5 information 4 university 5 available 4 everything 3 something 2 business 2 whole 1 tree 1 trees 1
-		1871 1 Mara's 2 rhythm 2`
+	words := `the 1 ferry 2 costs 1 euros 2 it 1 sails 1 daily 2 times 1 table 2 tables 2 handled 2 played 1 wanted 2
+		needed 2 jumped 1 boxes 2 churches 2 dishes 2 faces 2 pages 2 fire 1 made 1 people 2 little 2 being 2 going
+		2 seeing 2 studying 3 arguing 3 usual 3 actual 3 january 4 language 2 quality 3 guard 1 square 1 science 2
+		social 2 special 2 nation 2 region 2 million 2 billion 2 opinion 3 union 2 period 3 various 3 serious 3
+		radio 3 idea 3 area 3 create 2 creature 2 creation 3 reaction 3 reach 1 great 1 theatre 3 poem 2 poet 2
+		didn't 2 couldn't 2 don't 1 can't 1 tourism 3 capitalism 5 enthusiasm 5 a 1 I 1 eye 1 area 3 beautiful 3
+		queen 1 question 2 quiet 2 continuous 4 marriage 2 persuade 2 sentence 2 taken 2 reading 2 passage 2 unto 2
+		itself 2 used 1 prove 1 point 1 australian 4 platypus 3 seemingly 3 hybrid 2 mammal 2 reptilian 4 lighthouse
+		2 temperature 4 refrigerator 5 information 4 university 5 available 4 everything 3 something 2 business 2
+		whole 1 tree 1 trees 1 1871 1 Mara's 2 rhythm 2`
 	fields := strings.Fields(words)
 	wrong := 0
 	for i := 0; i < len(fields); i += 2 {
@@ -170,15 +189,19 @@ func TestQuotedSpans(t *testing.T) {
 	contexts := []string{"A ferry ticket costs 14 euros.", "The pier is green, and it isn't new."}
 	check := func(name, answer string, want float64, because ...string) {
 		t.Helper()
-		metrictest.WantScore(t, name+": "+answer, metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/"+name), nil, metrics.Sample{Answer: answer, Contexts: contexts}), want, because...)
+		metrictest.WantScore(t, name+": "+answer, metrictest.Score(t,
+			metrictest.One(t, Metrics(), "faithfulness/"+name), nil,
+			metrics.Sample{Answer: answer, Contexts: contexts}), want, because...)
 	}
 	check("quoted_spans", `It says "ticket costs 14 Euros" and “the pier is red”.`, 0.5, "context 1", "the pier is red")
 	check("quoted_spans", `Es heißt „the pier is green“ und »costs 14 euros«.`, 1, "context 2", "context 1")
 	check("quoted_spans", `It says 'it isn't new' (‘it isn’t new’).`, 1, "it isn't new", "it isn’t new")
 	check("quoted_spans", "「a ferry ticket costs」", 1)
 	check("quoted_spans", `"euros. The pier is"`, 0) // from one context into another
-	for _, answer := range []string{"It doesn't sail, and it isn't new.", `The "pier" is "green indeed".`, `"unclosed words here`} {
-		r := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/quoted_spans"), nil, metrics.Sample{Answer: answer, Contexts: contexts})
+	for _, answer := range []string{"It doesn't sail, and it isn't new.", `The "pier" is "green indeed".`,
+		`"unclosed words here`} {
+		r := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/quoted_spans"), nil,
+			metrics.Sample{Answer: answer, Contexts: contexts})
 		if r.Kind != metrics.NotApplicable || !strings.Contains(r.Error, "quotes nothing") {
 			t.Errorf("%s: %+v", answer, r)
 		}
@@ -225,6 +248,7 @@ func TestRulesOnData(t *testing.T) {
 	}
 	t.Logf("the language of %d of %d questions was told, of %d wrongly; %d passages", told, questions, wrong, contexts)
 	if told < questions*95/100 || wrong > questions/500 || contexts < 600 {
-		t.Errorf("the language of %d of %d questions was told, of %d wrongly; %d passages", told, questions, wrong, contexts)
+		t.Errorf("the language of %d of %d questions was told, of %d wrongly; %d passages", told, questions, wrong,
+			contexts)
 	}
 }

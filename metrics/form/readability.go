@@ -12,13 +12,14 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// The formulas of readability were made for English, and for passages of about a hundred words: of a short
-// answer they say little. They have no end to one side; the ranges here end where no prose does, and a
-// value beyond is held there and said to be.
+// The readability formulas were fitted to English, and to passages of about a hundred words: of a short answer
+// they say little. They are unbounded on one side; the ranges here end where no prose does, and a value beyond is
+// clamped and said to be.
 
 func fleschEase() metrics.Metric {
 	m := readability("readability/flesch", "Flesch reading ease of an English answer: 100 is very easy, 0 very hard",
-		"Flesch 1948, A new readability yardstick", "206.835 - 1.015 words/sentences - 84.6 syllables/words", -200, 121.22,
+		"Flesch 1948, A new readability yardstick", "206.835 - 1.015 words/sentences - 84.6 syllables/words", -200,
+		121.22,
 		fleschOf)
 	m.Default = true
 	return m
@@ -26,21 +27,24 @@ func fleschEase() metrics.Metric {
 
 func fleschKincaid() metrics.Metric {
 	m := readability("readability/kincaid", "school grade that an English answer asks for, by Flesch and Kincaid",
-		"Kincaid et al. 1975, Derivation of new readability formulas", "0.39 words/sentences + 11.8 syllables/words - 15.59", -3.4, 60,
+		"Kincaid et al. 1975, Derivation of new readability formulas",
+		"0.39 words/sentences + 11.8 syllables/words - 15.59", -3.4, 60,
 		kincaidOf)
 	m.LowerIsBetter = true
 	return m
 }
 
 func automatedReadability() metrics.Metric {
-	m := readability("readability/ari", "school grade that an English answer asks for, by the automated readability index",
-		"Smith and Senter 1967, Automated readability index", "4.71 letters and digits/words + 0.5 words/sentences - 21.43", -16.22, 60,
+	m := readability("readability/ari", "school grade that an English answer asks for, by the automated readability "+
+		"index",
+		"Smith and Senter 1967, Automated readability index",
+		"4.71 letters and digits/words + 0.5 words/sentences - 21.43", -16.22, 60,
 		ariOf)
 	m.LowerIsBetter = true
 	return m
 }
 
-// textCounts is what the formulas are over.
+// textCounts are the counts that the formulas are of.
 type textCounts struct{ sentences, words, syllables, characters int }
 
 func (t textCounts) wordsPerSentence() float64 { return float64(t.words) / float64(t.sentences) }
@@ -68,20 +72,23 @@ func readability(name, doc, source, formula string, lo, hi float64, of func(text
 				return metrics.Score{}, fmt.Errorf("%w: the answer has no words", metrics.ErrNotApplicable)
 			}
 			if told := languageOf(s.Answer); !slices.Equal(told.languages, []string{"en"}) {
-				return metrics.Score{}, fmt.Errorf("%w: the formula is for English, and the answer is %v", metrics.ErrNotApplicable, told)
+				return metrics.Score{}, fmt.Errorf("%w: the formula is for English, and the answer is %v",
+					metrics.ErrNotApplicable, told)
 			}
 			value := of(t)
 			score := metrics.Score{Value: metrics.Clamp(value, lo, hi), Because: []metrics.Finding{{Kind: "note",
-				Text: fmt.Sprintf("sentences: %d, words: %d, syllables: %d, letters and digits: %d", t.sentences, t.words, t.syllables, t.characters)}}}
+				Text: fmt.Sprintf("sentences: %d, words: %d, syllables: %d, letters and digits: %d", t.sentences,
+					t.words, t.syllables, t.characters)}}}
 			if value != score.Value {
-				score.Because = append(score.Because, metrics.Finding{Kind: "note", Text: fmt.Sprintf("the formula gives %.1f, beyond the range", value)})
+				score.Because = append(score.Because, metrics.Finding{Kind: "note",
+					Text: fmt.Sprintf("the formula gives %.1f, beyond the range", value)})
 			}
 			return score, nil
 		},
 	}
 }
 
-// countText counts what the formulas are over. A sentence without words is none.
+// countText counts what the formulas need. A sentence without words is none.
 func countText(text string) textCounts {
 	var t textCounts
 	for _, sentence := range tokenize.Sentences(text) {
@@ -106,15 +113,18 @@ func countText(text string) textCounts {
 var (
 	vowelGroup = regexp.MustCompile(`[aeiouy]+`)
 	// apart are vowels side by side that are spoken apart, and endings with a vowel that is not written.
-	apart    = regexp.MustCompile(`[^cgstx]i[au]|[^cgnstx]io|[aeiouy]ing|[^gq]ua|uou|creat|reac[tq]|theat|idea|area|[dp]oe[mt]|[aeiouy]sm$|thm$|[^aeiouy]n't$|scie|quie|die[nt]`)
-	together = regexp.MustCompile(`lli[ao]n|iage|suade|creatu|every|some[a-z]|busin`) // which are not, and an e within that is silent
+	apart = regexp.MustCompile(`[^cgstx]i[au]|[^cgnstx]io|[aeiouy]ing|[^gq]ua|uou|creat|` +
+		`reac[tq]|theat|idea|area|[dp]oe[mt]|[aeiouy]sm$|thm$|[^aeiouy]n't$|scie|quie|die[nt]`)
+	// which are not, and an e within that is silent
+	together = regexp.MustCompile(`lli[ao]n|iage|suade|creatu|every|some[a-z]|busin`)
 )
 
 // syllables estimates the syllables of an English word: its groups of vowels, less a silent e at its end,
 // more where two vowels are spoken apart. A word of digits counts one.
 func syllables(word string) int {
 	word = strings.TrimSuffix(strings.ToLower(word), "'s")
-	n := len(vowelGroup.FindAllString(word, -1)) + len(apart.FindAllString(word, -1)) - len(together.FindAllString(word, -1))
+	n := len(vowelGroup.FindAllString(word, -1)) +
+		len(apart.FindAllString(word, -1)) - len(together.FindAllString(word, -1))
 	if silentE(word) {
 		n--
 	}

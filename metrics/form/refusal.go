@@ -11,9 +11,9 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// refusalPhrases finds answers that commit themselves to nothing. It is a list of phrases: quick, the same
-// each time, and blind to a refusal in other words. Refusing is right where the contexts hold no answer, so
-// that a low value is better only where they do.
+// refusalPhrases finds refusals and noncommittal answers. It is a list of phrases: fast, deterministic, and blind
+// to a refusal in other words. Refusing is right where the contexts hold no answer, so that a low value is better
+// only where they do.
 func refusalPhrases() metrics.Metric {
 	return metrics.Metric{
 		Name:          "refusal/phrases",
@@ -31,8 +31,9 @@ func refusalPhrases() metrics.Metric {
 				if phrase := refusalIn(sentence.Text); phrase != "" {
 					yes := true
 					score.Value = 1
-					score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence.Text, Verdict: &yes,
-						Reason: fmt.Sprintf("it says %q", phrase), Where: fmt.Sprintf("sentence %d", i+1)})
+					score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence.Text,
+						Verdict: &yes,
+						Reason:  fmt.Sprintf("it says %q", phrase), Where: fmt.Sprintf("sentence %d", i+1)})
 				}
 			}
 			if score.Because == nil {
@@ -65,7 +66,9 @@ var refusals = sync.OnceValue(func() []refusalPhrase {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		unspaced := strings.ContainsFunc(line, func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) })
+		unspaced := strings.ContainsFunc(line, func(r rune) bool {
+			return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+		})
 		list = append(list, refusalPhrase{line, tokenize.Normalize(line), !unspaced})
 	}
 	return list

@@ -9,10 +9,10 @@ import (
 	"github.com/assay-eval/assay/metrics/ask"
 )
 
-// factualChecks are Ragas' factual correctness: claims of the answer and of the reference, each checked by the
-// other text. Recall is of the reference's claims. Ragas' recall, and so its F, takes the number of right
-// claims from the answer and that of missing ones from the reference, although the same fact may be one claim
-// there and three here: answer_correctness/ragas_factual does so too.
+// factualChecks are Ragas' factual correctness: claims of the answer and of the reference, with a verdict on each
+// by the other text. Recall is over the reference's claims. Ragas' recall, and so its F, takes the number of
+// right claims from the answer and that of missing ones from the reference, although the same fact may be one
+// claim there and three here: answer_correctness/ragas_factual does so too.
 //
 // How small claims are, and whether all of them are taken, is up to the prompt faithfulness_statements; the
 // built-in one asks for short statements and all of them (high atomicity and coverage, in Ragas' terms).
@@ -24,8 +24,9 @@ func factualChecks() []claimCheck {
 	list := []claimCheck{
 		{
 			name: "answer_correctness/ragas_factual", parts: both, score: ragasFactual,
-			doc:     "F1 of statements as Ragas counts and rounds it, which mixes the answer's with the reference's",
-			formula: "2 TP / (2 TP + FP + FN) to two decimals: TP and FP the answer's statements that the reference does and does not support, FN the reference's that the answer does not",
+			doc: "F1 of statements as Ragas counts and rounds it, which mixes the answer's with the reference's",
+			formula: "2 TP / (2 TP + FP + FN) to two decimals: TP and FP the answer's statements that the reference " +
+				"does and does not support, FN the reference's that the answer does not",
 		},
 	}
 	for _, f := range []struct {
@@ -37,8 +38,9 @@ func factualChecks() []claimCheck {
 	} {
 		list = append(list, claimCheck{
 			name: "answer_correctness/" + f.method, parts: both, score: claimF(f.beta),
-			doc:     f.which + " of the precision and recall of statements between answer and reference",
-			formula: f.formula + ", where P is answer_correctness/claims_precision and R is answer_correctness/claims_recall",
+			doc: f.which + " of the precision and recall of statements between answer and reference",
+			formula: f.formula + ", where P is answer_correctness/claims_precision and R is " +
+				"answer_correctness/claims_recall",
 		})
 	}
 	return list
@@ -76,7 +78,7 @@ func ragasFactual(t *claimTable) (metrics.Score, error) {
 	return metrics.Score{Value: math.RoundToEven(100*mixedF(t)) / 100, Because: bothFindings(t)}, nil
 }
 
-// bothFindings tells of the claims of both texts.
+// bothFindings shows the claims of both texts.
 func bothFindings(t *claimTable) []metrics.Finding {
 	var list []metrics.Finding
 	for _, c := range t.answer {
@@ -100,10 +102,12 @@ const (
 // not applicable: Ragas gives F = 1 in both cases.
 func answerCorrectnessRagas() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_correctness/ragas",
-		Doc:     "three quarters F1 of statements between answer and reference, one quarter cosine of their embeddings",
-		Source:  "Ragas 0.4, answer correctness",
-		Formula: "0.75 × 2 TP / (2 TP + FP + FN) + 0.25 × cosine: TP and FP the answer's statements that the reference does and does not support, FN the reference's that the answer does not",
+		Name: "answer_correctness/ragas",
+		Doc: "weighted mean of the F1 of statements between answer and reference (3/4) and the cosine of their " +
+			"embeddings (1/4)",
+		Source: "Ragas 0.4, answer correctness",
+		Formula: "0.75 × 2 TP / (2 TP + FP + FN) + 0.25 × cosine: TP and FP the answer's statements that the " +
+			"reference does and does not support, FN the reference's that the answer does not",
 		Calls:   (answerByReference | referenceByAnswer).calls() + "; 2 texts to embed for each reference",
 		Min:     -similarityWeight, // a cosine may be negative
 		Max:     1,
@@ -118,7 +122,8 @@ func answerCorrectnessRagas() metrics.Metric {
 	}
 }
 
-func scoreRagasCorrectness(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string) (metrics.Score, error) {
+func scoreRagasCorrectness(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	reference string) (metrics.Score, error) {
 	t, err := newClaimTable(ctx, m, s, reference, answerByReference|referenceByAnswer)
 	if err != nil {
 		return metrics.Score{}, err

@@ -12,14 +12,14 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// answerRelevanceQuestions is the paper's own method: questions that the answer would answer, compared
-// with the question that was asked.
+// answerRelevanceQuestions is the paper's own method: questions generated from the answer, compared by their
+// embeddings with the question that was asked.
 func answerRelevanceQuestions() metrics.Metric {
 	return metrics.Metric{
 		Name:    "answer_relevance/questions",
-		Doc:     "mean cosine between the question and three that the judge derives from the answer alone",
+		Doc:     "mean cosine similarity between the question and three that the judge generates from the answer alone",
 		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
-		Formula: "mean cosine between the question and three questions that the judge derives from the answer",
+		Formula: "mean cosine between the question and three questions that the judge generates from the answer",
 		Calls:   "3 replies, 4 texts to embed",
 		Default: true,
 		Min:     -1,
@@ -39,12 +39,13 @@ type QuestionData struct {
 	Answer string
 }
 
-// scoreAnswerRelevance follows the paper to the letter, which has no rule for answers that commit
-// themselves to nothing: the question derived from "I don't know" is compared like any other.
+// scoreAnswerRelevance follows the paper to the letter, which has no rule for noncommittal answers: the question
+// generated from "I don't know" is compared like any other.
 func scoreAnswerRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	texts := []string{s.Question}
 	for i := range relevanceQuestions {
-		q := ask.Query{Prompt: answerRelevanceQuestionPrompt, Data: QuestionData{s.Answer}, First: i, Step: relevanceQuestions}
+		q := ask.Query{Prompt: answerRelevanceQuestionPrompt, Data: QuestionData{s.Answer}, First: i,
+			Step: relevanceQuestions}
 		question, err := ask.Judge(ctx, m, q, decodeQuestion)
 		if err != nil {
 			return metrics.Score{}, err

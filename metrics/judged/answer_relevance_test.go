@@ -42,7 +42,8 @@ func TestDecodeQuestion(t *testing.T) {
 }
 
 func FuzzDecodeQuestion(f *testing.F) {
-	for _, s := range []string{"1. a\n2. b", "Question: a?", "[\"a?\",]", "{\"x\":[{\"text\":\"b?\"}]}", "```\n1)", "No.", "\xff1. "} {
+	for _, s := range []string{"1. a\n2. b", "Question: a?", "[\"a?\",]", "{\"x\":[{\"text\":\"b?\"}]}", "```\n1)",
+		"No.", "\xff1. "} {
 		f.Add(s, false)
 		f.Add(s, true)
 	}

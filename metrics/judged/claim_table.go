@@ -11,7 +11,8 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// A claimTable is what an answer and a reference claim, and which texts bear it out.
+// A claimTable is the claims of an answer and of a reference, with the verdicts: which texts support (entail)
+// each claim.
 type claimTable struct {
 	contexts          []string
 	answer, reference []claim
@@ -20,11 +21,11 @@ type claimTable struct {
 // A claim is a statement of the answer or of the reference, with the verdicts on it.
 type claim struct {
 	text     string
-	opposite ask.Verdict   // in the light of the other text: the reference, or the answer
-	contexts []ask.Verdict // in the light of each context by itself
+	opposite ask.Verdict   // by the other text: the reference, or the answer
+	contexts []ask.Verdict // by each context alone
 }
 
-// found reports whether a context bears the claim out.
+// found reports whether any context supports the claim.
 func (c claim) found() bool {
 	for _, v := range c.contexts {
 		if v.Yes {
@@ -34,7 +35,7 @@ func (c claim) found() bool {
 	return false
 }
 
-// where names the texts that bear the claim out. Where note is given, it says more of a context by its index.
+// where names the texts that support the claim. Where note is given, it says more of a context by its index.
 func (c claim) where(opposite string, note func(i int) string) string {
 	var list []string
 	if c.opposite.Yes {
@@ -55,7 +56,7 @@ func (c claim) where(opposite string, note func(i int) string) string {
 	return strings.Join(list, ", ")
 }
 
-// relevant reports whether a context, by its index, bears out any claim of the reference.
+// relevant reports whether a context, by its index, supports any claim of the reference.
 func (t *claimTable) relevant(context int) bool {
 	for _, c := range t.reference {
 		if c.contexts[context].Yes {
@@ -69,9 +70,9 @@ func (t *claimTable) relevant(context int) bool {
 type claimParts uint
 
 const (
-	answerByReference claimParts = 1 << iota // the answer's claims in the light of the reference
-	referenceByAnswer                        // the reference's claims in the light of the answer
-	answerByContexts                         // the answer's claims in the light of each context
+	answerByReference claimParts = 1 << iota // verdicts on the answer's claims by the reference
+	referenceByAnswer                        // verdicts on the reference's claims by the answer
+	answerByContexts                         // verdicts on the answer's claims by each context
 	referenceByContexts
 )
 
@@ -120,11 +121,13 @@ func claimTablePrompts() []*prompts.Prompt {
 	return []*prompts.Prompt{faithfulnessStatementsPrompt, faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt}
 }
 
-// newClaimTable fills the parts of a table for one reference. Where one of the texts that are broken up
-// states nothing, it has no verdicts: there is nothing to compare then.
-func newClaimTable(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string, parts claimParts) (*claimTable, error) {
+// newClaimTable fills the parts of a table for one reference. Where one of the texts that are decomposed states
+// nothing, it has no verdicts: there is nothing to compare then.
+func newClaimTable(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string,
+	parts claimParts) (*claimTable, error) {
 	t := &claimTable{contexts: s.Contexts}
-	ofAnswer, ofReference := parts.any(answerByReference|answerByContexts), parts.any(referenceByAnswer|referenceByContexts)
+	ofAnswer, ofReference := parts.any(answerByReference|answerByContexts),
+		parts.any(referenceByAnswer|referenceByContexts)
 	var err error
 	if ofAnswer {
 		if t.answer, err = claimsOf(ctx, m, s, s.Answer); err != nil {
@@ -172,7 +175,7 @@ func newClaimTable(ctx context.Context, m metrics.Models, s *metrics.Sample, ref
 	return t, nil
 }
 
-// claimsOf breaks an answer or a reference into claims without verdicts.
+// claimsOf decomposes an answer or a reference into claims, without verdicts yet.
 func claimsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, text string) ([]claim, error) {
 	texts, err := statementsOf(ctx, m, s, text)
 	if err != nil {
@@ -185,7 +188,7 @@ func claimsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, text str
 	return claims, nil
 }
 
-// judgeContext adds the verdicts in the light of one more context.
+// judgeContext adds the verdicts by one more context.
 func judgeContext(ctx context.Context, m metrics.Models, s *metrics.Sample, text string, claims []claim) error {
 	verdicts, err := judgeText(ctx, m, s, text, claims)
 	if err != nil {
@@ -197,9 +200,10 @@ func judgeContext(ctx context.Context, m metrics.Models, s *metrics.Sample, text
 	return nil
 }
 
-// judgeText gives a verdict on every claim in the light of one text, in windows if it is long. A blank text
-// bears nothing out, and nobody need be asked.
-func judgeText(ctx context.Context, m metrics.Models, s *metrics.Sample, text string, claims []claim) ([]ask.Verdict, error) {
+// judgeText gives a verdict on every claim by one text, in windows if it is long. A blank text supports nothing,
+// and the judge is not asked.
+func judgeText(ctx context.Context, m metrics.Models, s *metrics.Sample, text string,
+	claims []claim) ([]ask.Verdict, error) {
 	verdicts := make([]ask.Verdict, len(claims))
 	if metrics.Blank(text) {
 		return verdicts, nil
@@ -247,7 +251,8 @@ func (c claimCheck) metric(source string) metrics.Metric {
 }
 
 // byReference scores a sample by each of its references alone. The best score counts.
-func byReference(s *metrics.Sample, lowerIsBetter bool, score func(reference string) (metrics.Score, error)) (metrics.Score, error) {
+func byReference(s *metrics.Sample, lowerIsBetter bool,
+	score func(reference string) (metrics.Score, error)) (metrics.Score, error) {
 	better := metrics.Higher
 	if lowerIsBetter {
 		better = metrics.Lower
@@ -263,8 +268,8 @@ func byReference(s *metrics.Sample, lowerIsBetter bool, score func(reference str
 	return best, nil
 }
 
-// shareOf is the share of those findings that count for the score; findings without a verdict are there to be
-// read only. One of them at least has a verdict.
+// shareOf is the share of the findings with a verdict whose verdict is positive. One at least has a verdict; the
+// others are only shown.
 func shareOf(findings []metrics.Finding) metrics.Score {
 	counted, of := 0, 0
 	for _, f := range findings {

@@ -39,12 +39,14 @@ func TestClaimsLogit(t *testing.T) {
 		}
 		return twoStatements(""), nil
 	}
-	if other := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/claims"), judge, metrictest.Ferry()); other.Calls[0] != got.Calls[0] {
+	if other := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/claims"), judge,
+		metrictest.Ferry()); other.Calls[0] != got.Calls[0] {
 		t.Error("faithfulness/claims asks for the statements in another way")
 	}
 
 	judge.Reply = func(context.Context, *backend.GenerateRequest) (string, error) { return "No statements.", nil }
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/claims_logit"), judge, metrictest.Ferry()); got.Kind != metrics.NotApplicable {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/claims_logit"), judge,
+		metrictest.Ferry()); got.Kind != metrics.NotApplicable {
 		t.Errorf("no statements: %+v", got)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// contextPrecisionReference is average precision over verdicts on each context: was it of use for arriving
-// at the reference? Useful contexts that stand first are worth more. It is 0 where no context is of use.
+// contextPrecisionReference is average precision over a verdict on each context: was it useful for arriving at
+// the reference? Useful contexts at high ranks are worth more. It is 0 where no context is useful.
 func contextPrecisionReference() metrics.Metric {
 	m := contextPrecision("reference", "the reference")
 	m.Default = true
@@ -43,9 +43,10 @@ func contextPrecisionAnswer() metrics.Metric {
 
 func contextPrecision(method, target string) metrics.Metric {
 	return metrics.Metric{
-		Name:    "context_precision/" + method,
-		Doc:     "average precision of the ranked contexts, each judged for its use in arriving at " + target,
-		Formula: "sum over the ranks k of useful contexts of (useful contexts among the first k / k) / useful contexts; 0 without any",
+		Name: "context_precision/" + method,
+		Doc: "average precision of the ranked contexts, with a verdict on each: was it useful for arriving at " +
+			target,
+		Formula: "sum of precision@k over the ranks k of useful contexts / useful contexts; 0 without any",
 		Min:     0,
 		Max:     1,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
@@ -66,7 +67,8 @@ func averagePrecision(ctx context.Context, m metrics.Models, s *metrics.Sample, 
 			sum += float64(useful) / float64(i+1)
 		}
 		score.Because = append(score.Because,
-			metrics.Finding{Kind: "passage", Text: metrics.Bounded(text), Verdict: &v.Yes, Reason: v.Reason, Where: fmt.Sprintf("context %d", i+1)})
+			metrics.Finding{Kind: "passage", Text: metrics.Bounded(text), Verdict: &v.Yes, Reason: v.Reason,
+				Where: fmt.Sprintf("context %d", i+1)})
 	}
 	if useful > 0 {
 		score.Value = sum / float64(useful)
@@ -80,8 +82,8 @@ type usefulnessData struct {
 	History                   []metrics.Turn
 }
 
-// usefulness asks whether a text was of use for an answer. One that is long is if any of its windows is, and
-// a blank one is not.
+// usefulness asks whether a text was useful for arriving at an answer. One that is read in windows is if any of
+// them is, and a blank one is not.
 func usefulness(ctx context.Context, m metrics.Models, s *metrics.Sample, answer, text string) (ask.Verdict, error) {
 	p := m.Prompts.For(contextUsefulnessPrompt)
 	var v ask.Verdict
@@ -110,13 +112,13 @@ func usefulness(ctx context.Context, m metrics.Models, s *metrics.Sample, answer
 	return v, err
 }
 
-// contextRecallClaims breaks the reference into statements as an answer is, and judges them by the contexts as
-// faithfulness/claims does an answer's. Ragas has the judge do both in one reply, and counts only the
+// contextRecallClaims extracts the reference's statements as it would an answer's, and asks for verdicts on them
+// by the contexts as faithfulness/claims does. Ragas has the judge do both in one reply, and counts only the
 // statements that come back.
 func contextRecallClaims() metrics.Metric {
 	return metrics.Metric{
 		Name:    "context_recall/claims",
-		Doc:     "share of the reference's statements that the contexts support",
+		Doc:     "share of the reference's statements that are supported by the contexts",
 		Source:  "Ragas 0.4, context recall",
 		Formula: "statements of the reference that the contexts support / statements of the reference",
 		Calls:   "1 reply for each reference's statements, 1 for every 8 verdicts by the contexts",
@@ -134,7 +136,8 @@ func contextRecallClaims() metrics.Metric {
 	}
 }
 
-func scoreContextRecall(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string) (metrics.Score, error) {
+func scoreContextRecall(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	reference string) (metrics.Score, error) {
 	claims, err := statementsOf(ctx, m, s, reference)
 	if err != nil {
 		return metrics.Score{}, err
@@ -157,8 +160,8 @@ func scoreContextRecall(ctx context.Context, m metrics.Models, s *metrics.Sample
 	return shareOf(list), nil
 }
 
-// contextRecallEntities compares what reference and contexts name. Names are equal when they are in normal
-// form: without regard to case, punctuation and markup. Ragas asks for the very same characters, so that
+// contextRecallEntities compares the named entities of reference and contexts. Names are equal when they are in
+// normal form: without regard to case, punctuation and markup. Ragas asks for the very same characters, so that
 // "Eiffel tower" is not "Eiffel Tower". A reference that names nothing is not applicable, where Ragas gives 0.
 func contextRecallEntities() metrics.Metric {
 	return metrics.Metric{
@@ -180,7 +183,8 @@ func contextRecallEntities() metrics.Metric {
 	}
 }
 
-func scoreEntityRecall(ctx context.Context, m metrics.Models, s *metrics.Sample, reference string) (metrics.Score, error) {
+func scoreEntityRecall(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	reference string) (metrics.Score, error) {
 	wanted, err := entities(ctx, m, []string{reference})
 	if err != nil {
 		return metrics.Score{}, fmt.Errorf("the reference: %w", err)
@@ -202,7 +206,8 @@ func scoreEntityRecall(ctx context.Context, m metrics.Models, s *metrics.Sample,
 		list = append(list, metrics.Finding{Kind: "entity", Text: name, Verdict: &found})
 	}
 	score := shareOf(list)
-	score.Because = append(score.Because, metrics.Finding{Kind: "note", Text: metrics.Bounded("in the contexts: " + strings.Join(named, "; "))})
+	score.Because = append(score.Because, metrics.Finding{Kind: "note",
+		Text: metrics.Bounded("in the contexts: " + strings.Join(named, "; "))})
 	return score, nil
 }
 
@@ -211,7 +216,7 @@ type entitiesData struct {
 	Text string
 }
 
-// entities has the judge list what texts name, each once.
+// entities has the judge list the named entities of texts, each once.
 func entities(ctx context.Context, m metrics.Models, texts []string) ([]string, error) {
 	p := m.Prompts.For(contextEntitiesPrompt)
 	var all []ask.Item
@@ -230,7 +235,7 @@ func entities(ctx context.Context, m metrics.Models, texts []string) ([]string, 
 	return names, nil
 }
 
-// decodeEntities is decodeList, but a reply that is one line without a marker is cut at its commas and
+// decodeEntities is [ask.DecodeList], but a reply that is one line without a marker is cut at its commas and
 // semicolons: so many a judge lists names. A comma without a space after it is part of a number.
 func decodeEntities(r ask.Reply, nothing []string) ([]string, error) {
 	line := strings.TrimSpace(r.Text)

@@ -14,13 +14,14 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// contextRelevanceSentences is the paper's own method: the sentences of the contexts that help, counted.
+// contextRelevanceSentences is the paper's own method: the judge extracts the sentences of the contexts that help
+// to answer.
 func contextRelevanceSentences() metrics.Metric {
 	return metrics.Metric{
 		Name:    "context_relevance/sentences",
-		Doc:     "share of the contexts' sentences that the judge copies as helping to answer the question",
+		Doc:     "share of the contexts' sentences that the judge extracts as relevant to the question",
 		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
-		Formula: "sentences that the judge copies / sentences of the contexts",
+		Formula: "sentences that the judge extracts / sentences of the contexts",
 		Calls:   "1 reply for each window of the contexts",
 		Default: true,
 		Min:     0,
@@ -38,8 +39,8 @@ type sentencesData struct {
 	History           []metrics.Turn
 }
 
-// maxExtract is the most room, in tokens, for an extract: half of a text in Latin script has it up to
-// this length. A judge that wants to copy more is asked about less at once.
+// maxExtract bounds the completion tokens of an extract: up to it an extract may have half the tokens of a text in
+// Latin script. A judge that wants to copy more is asked about less text at once.
 const maxExtract = 192
 
 func scoreContextRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -66,7 +67,9 @@ func scoreContextRelevance(ctx context.Context, m metrics.Models, s *metrics.Sam
 			Room:       min(len(text)/8, maxExtract),
 			Splittable: true,
 		}
-		got, err := ask.Judge(ctx, m, q, func(r ask.Reply) (extract, error) { return decodeExtract(r, match, p.Nothing) })
+		got, err := ask.Judge(ctx, m, q, func(r ask.Reply) (extract, error) {
+			return decodeExtract(r, match, p.Nothing)
+		})
 		for _, i := range got.found {
 			kept[i] = true
 		}
@@ -88,12 +91,14 @@ func extractScore(texts []string, origin []int, kept []bool, strange []string, w
 		if kept[i] {
 			n++
 			score.Because = append(score.Because,
-				metrics.Finding{Kind: "sentence", Text: text, Verdict: &yes, Where: fmt.Sprintf("context %d", origin[i])})
+				metrics.Finding{Kind: "sentence", Text: text, Verdict: &yes,
+					Where: fmt.Sprintf("context %d", origin[i])})
 		}
 	}
 	for _, text := range strange {
 		score.Because = append(score.Because,
-			metrics.Finding{Kind: "sentence", Text: text, Verdict: &no, Reason: "not a sentence of the contexts: not counted"})
+			metrics.Finding{Kind: "sentence", Text: text, Verdict: &no,
+				Reason: "not a sentence of the contexts: not counted"})
 	}
 	note := fmt.Sprintf("%d of the contexts' %d sentences", n, len(texts))
 	if windows > 1 {
@@ -112,7 +117,8 @@ type extract struct {
 
 // Reasons why a reply is no extract.
 var (
-	errNoCopy        = errors.New("nothing in the reply is a sentence of the contexts, nor does it say that there is none")
+	errNoCopy = errors.New("nothing in the reply is a sentence of the contexts, nor does it say that there is " +
+		"none")
 	errContradiction = errors.New("the reply says that nothing helps, and copies sentences all the same")
 )
 
@@ -136,7 +142,9 @@ func decodeExtract(r ask.Reply, match *ask.Matcher, nothing []string) (extract, 
 		switch {
 		case found != nil:
 			e.found = append(e.found, found...)
-		case slices.ContainsFunc(nothing, func(p string) bool { return tokenize.ContainsWords(tokenize.Normalize(text), p) }):
+		case slices.ContainsFunc(nothing, func(p string) bool {
+			return tokenize.ContainsWords(tokenize.Normalize(text), p)
+		}):
 			insufficient = true
 		case !ask.Preamble(text):
 			e.strange = append(e.strange, strings.TrimSpace(text))

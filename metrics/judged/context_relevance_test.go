@@ -10,7 +10,8 @@ import (
 )
 
 func TestDecodeExtract(t *testing.T) {
-	m := ask.NewMatcher([]string{"The ferry sails from May.", "A ticket costs 14 euros.", "The pier is green.", "Fees:"})
+	m := ask.NewMatcher([]string{"The ferry sails from May.", "A ticket costs 14 euros.", "The pier is green.",
+		"Fees:"})
 	nothing := []string{"insufficient information"}
 	check := func(text string, found []int, strange ...string) {
 		t.Helper()
@@ -41,7 +42,8 @@ func TestDecodeExtract(t *testing.T) {
 	refuse(ask.Reply{Text: "Dogs must be on a lead."}, errNoCopy)
 	refuse(ask.Reply{Text: "A ticket costs 14 euros.\nInsufficient Information"}, errContradiction)
 	refuse(ask.Reply{Text: "A ticket costs 14 euros.\nThe fer", Cut: true}, metrics.ErrCut)
-	got, err := decodeExtract(ask.Reply{Text: "A ticket costs 14 euros.\nA ticket costs 14 euros.\nA tick", Cut: true}, m, nothing)
+	got, err := decodeExtract(ask.Reply{Text: "A ticket costs 14 euros.\nA ticket costs 14 euros.\nA tick", Cut: true},
+		m, nothing)
 	if err != nil || !slices.Equal(got.found, []int{1}) {
 		t.Errorf("a loop that was cut: %+v, %v", got, err)
 	}
@@ -56,7 +58,8 @@ func FuzzDecodeExtract(f *testing.F) {
 		for _, s := range p.Sentences {
 			sentences = append(sentences, s.Text)
 		}
-		got, err := decodeExtract(ask.Reply{Text: strings.ToValidUTF8(text, "\uFFFD"), Cut: cut}, ask.NewMatcher(sentences), []string{"insufficient information"})
+		got, err := decodeExtract(ask.Reply{Text: strings.ToValidUTF8(text, "\uFFFD"), Cut: cut},
+			ask.NewMatcher(sentences), []string{"insufficient information"})
 		if err != nil {
 			return
 		}

@@ -15,11 +15,12 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// faithfulnessClaims is the paper's own method: the answer's statements, then a verdict on each.
+// faithfulnessClaims is the paper's own method: statement extraction from the answer, then a verdict on each
+// statement.
 func faithfulnessClaims() metrics.Metric {
 	return metrics.Metric{
 		Name:    "faithfulness/claims",
-		Doc:     "share of the answer's statements that the contexts support",
+		Doc:     "share of the answer's statements that are supported by the contexts",
 		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3",
 		Formula: "supported statements / statements",
 		Calls:   "1 reply for the statements, 1 for every 8 verdicts",
@@ -39,7 +40,8 @@ func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 		return metrics.Score{}, err
 	}
 	if len(claims) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q",
+			metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
 	}
 	verdicts, windows, err := judgeInWindows(ctx, m, s, s.Contexts, claims)
 	if err != nil {
@@ -71,13 +73,13 @@ type statementsData struct {
 	History          []metrics.Turn
 }
 
-// Statements has the judge break the answer into statements, each once.
+// Statements has the judge extract the answer's statements (claim decomposition), each once.
 func Statements(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]string, error) {
 	return statementsOf(ctx, m, s, s.Answer)
 }
 
-// statementsOf is statements of any answer to the sample's question: a reference is one too. An answer that
-// is too long for one prompt or one reply is broken up part by part.
+// statementsOf is [Statements] for any answer to the sample's question: a reference is one too. An answer that is
+// too long for one prompt or one reply is decomposed window by window.
 func statementsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, answer string) ([]string, error) {
 	p := m.Prompts.For(faithfulnessStatementsPrompt)
 	var all []ask.Item
@@ -88,7 +90,9 @@ func statementsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, answ
 			Room:       len(part) / 2, // about twice the part's own tokens, in Latin script
 			Splittable: true,
 		}
-		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return decodeStatements(r, s.Question, p.Nothing) })
+		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) {
+			return decodeStatements(r, s.Question, p.Nothing)
+		})
 		for _, text := range list {
 			all = append(all, ask.Item{Number: -1, Text: text})
 		}
@@ -101,7 +105,7 @@ func statementsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, answ
 	return claims, nil
 }
 
-// decodeStatements is decodeList, but a reply that gives the question back is none.
+// decodeStatements is [ask.DecodeList], but a reply that only repeats the question is no list.
 func decodeStatements(r ask.Reply, question string, nothing []string) ([]string, error) {
 	list, err := ask.DecodeList(r, nothing)
 	if err != nil {
@@ -124,10 +128,11 @@ type placedVerdict struct {
 	window int
 }
 
-// judgeInWindows has the judge give a verdict on every claim in the light of texts, one of which at least
-// is not blank. Where they do not fit in one prompt, a claim is supported if any of several overlapping
-// windows supports it.
-func judgeInWindows(ctx context.Context, m metrics.Models, s *metrics.Sample, texts, claims []string) ([]placedVerdict, int, error) {
+// judgeInWindows has the judge give a verdict on every claim: is it supported by the texts, one of which at least
+// is not blank? Where they do not fit in one prompt, a claim is supported if any of several windows with overlap
+// supports it.
+func judgeInWindows(ctx context.Context, m metrics.Models, s *metrics.Sample, texts,
+	claims []string) ([]placedVerdict, int, error) {
 	verdicts := make([]placedVerdict, len(claims))
 	window := 1
 	windows, err := metrics.NewPassage(texts).InWindows(true, func(text string) error {
@@ -160,8 +165,8 @@ type verdictsData struct {
 	History    []metrics.Turn
 }
 
-// Claims are asked about in groups: a weak model loses count in long lists, and the prompts of the
-// groups share all but their end.
+// Claims are asked about in groups: a weak model loses count in long lists, and the prompts of the groups share a
+// prefix, all but their end.
 const (
 	maxGroup = 8
 	minGroup = 4 // not halved to make a prompt fit: rather the context is, since it weighs more
@@ -171,7 +176,7 @@ const (
 // its reason is 100 characters. In a script that takes more tokens, the last reasons may be cut.
 const tokensPerVerdict = 56
 
-// reasonedVerdict is the schema of one verdict, with a few words on it first.
+// reasonedVerdict is the schema of one verdict, its reason in a few words first.
 const reasonedVerdict = `{"type":"object","properties":{"reason":{"type":"string","minLength":1,"maxLength":100},` +
 	`"verdict":{"type":"string","enum":["Yes","No"]}},"required":["reason","verdict"],"additionalProperties":false}`
 
@@ -187,14 +192,15 @@ func verdictsSchema(n int) json.RawMessage {
 		`"required":[` + strings.Join(names, ",") + `],"additionalProperties":false}`)
 }
 
-// judge has the judge give a verdict on every claim in the light of one text.
-func judge(ctx context.Context, m metrics.Models, s *metrics.Sample, text string, claims []string) ([]ask.Verdict, error) {
+// judge has the judge give a verdict on every claim: is it supported by this one text?
+func judge(ctx context.Context, m metrics.Models, s *metrics.Sample, text string,
+	claims []string) ([]ask.Verdict, error) {
 	return reading{faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt, text, s}.judge(ctx, m, claims)
 }
 
-// A reading is a text in the light of which statements are judged, and how.
+// A reading is the text by which verdicts are given on statements, and the prompts that ask for them.
 type reading struct {
-	many, one *prompts.Prompt // the prompts: for a list of statements, and for one alone
+	many, one *prompts.Prompt // the prompts: for a list of statements, and for a single one
 	text      string
 	sample    *metrics.Sample
 }
@@ -213,7 +219,7 @@ func (r reading) judge(ctx context.Context, m metrics.Models, claims []string) (
 		Data:   verdictsData{r.text, claims, r.sample.Question, r.sample.History},
 		Room:   tokensPerVerdict * len(claims),
 		Schema: verdictsSchema(len(claims)),
-		Draws:  1, // a judge that cannot do it is better asked one by one than again
+		Draws:  1, // a judge that cannot do it is better asked one by one than by a new draw
 	}
 	verdicts, err := ask.Judge(ctx, m, q, func(got ask.Reply) ([]ask.Verdict, error) {
 		return ask.DecodeVerdicts(got, claims, ask.VerdictWordsOf(p))
@@ -244,7 +250,7 @@ type VerdictData struct {
 	History            []metrics.Turn
 }
 
-// judgeAlone asks about one claim in the simplest way. If it stays without a verdict, that is an error.
+// judgeAlone asks for the verdict on one claim by itself. No verdict in any draw is an error.
 func (r reading) judgeAlone(ctx context.Context, m metrics.Models, claim string) (ask.Verdict, error) {
 	p := m.Prompts.For(r.one)
 	q := ask.Query{
@@ -271,14 +277,14 @@ func (r reading) judgeHalves(ctx context.Context, m metrics.Models, claims []str
 	return append(first, second...), err
 }
 
-// faithfulnessClaimsLogit is faithfulnessClaims with verdicts read as probabilities.
+// faithfulnessClaimsLogit is faithfulnessClaims with each verdict read as a probability, by first-token scoring.
 func faithfulnessClaimsLogit() metrics.Metric {
 	return metrics.Metric{
 		Name:    "faithfulness/claims_logit",
-		Doc:     "mean probability, over the answer's statements, that the contexts support one",
-		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, its verdicts read as probabilities",
+		Doc:     "mean probability, over the answer's statements, that a statement is supported by the contexts",
+		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, its verdicts by first-token scoring",
 		Formula: "sum of P(yes) over statements / statements",
-		Calls:   "1 reply for the statements, 1 choice for each",
+		Calls:   "1 reply for the statements, 1 first-token scoring for each",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
@@ -294,11 +300,13 @@ func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 		return metrics.Score{}, err
 	}
 	if len(claims) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q",
+			metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
 	}
-	p, err := ask.PollInWindows(ctx, m, faithfulnessClaimYesPrompt, s.Contexts, len(claims), func(text string, i int) any {
-		return VerdictData{text, claims[i], s.Question, s.History}
-	})
+	p, err := ask.PollInWindows(ctx, m, faithfulnessClaimYesPrompt, s.Contexts, len(claims),
+		func(text string, i int) any {
+			return VerdictData{text, claims[i], s.Question, s.History}
+		})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -315,5 +323,6 @@ func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 
 // paperMetrics are those of the RAGAS paper, by its own methods.
 func paperMetrics() []metrics.Metric {
-	return []metrics.Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims(), faithfulnessClaimsLogit()}
+	return []metrics.Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims(),
+		faithfulnessClaimsLogit()}
 }

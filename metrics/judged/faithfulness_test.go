@@ -70,7 +70,8 @@ func (s *script) reply(_ context.Context, req *backend.GenerateRequest) (string,
 		return s.statements(between("\nAnswer:", "\nStatements:")), nil
 	case strings.HasSuffix(text, "\nVerdicts:") && s.verdicts != nil:
 		note("verdicts")
-		return s.verdicts(between("Text:", "\nStatements:"), strings.Split(between("\nStatements:", "\nVerdicts:"), "\n")), nil
+		return s.verdicts(between("Text:", "\nStatements:"), strings.Split(between("\nStatements:", "\nVerdicts:"),
+			"\n")), nil
 	case strings.Contains(text, "\nStatement: ") && s.verdict != nil:
 		note("verdict")
 		return s.verdict(between("Text:", "\nStatement:"), between("\nStatement:", "\n")), nil
@@ -93,7 +94,8 @@ func (s *script) run(t *testing.T, name string, context int, sample metrics.Samp
 	fake := &backendtest.Fake{Reply: s.reply, About: backend.Info{Context: context, Ops: s.ops}}
 	var got metrics.Result
 	err := metrics.Run(t.Context(), func(yield func(*metrics.Sample, error) bool) { yield(&sample, nil) }, ms,
-		metrics.Models{Roles: metrics.Roles{backend.Judge: fake, backend.Embedder: fake}}, metrics.Options{}, func(r metrics.Result) error { got = r; return nil })
+		metrics.Models{Roles: metrics.Roles{backend.Judge: fake, backend.Embedder: fake}}, metrics.Options{},
+		func(r metrics.Result) error { got = r; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +132,8 @@ func TestFaithfulness(t *testing.T) {
 	say := func(reply string) func(string, []string) string {
 		return func(string, []string) string { return reply }
 	}
-	check("all at once", &script{statements: twoStatements, verdicts: say("1. It is given. Verdict: Yes\n2. No word of it. Verdict: No")},
+	check("all at once", &script{statements: twoStatements,
+		verdicts: say("1. It is given. Verdict: Yes\n2. No word of it. Verdict: No")},
 		0.5, "statements 0, verdicts 0")
 	check("one missing", &script{statements: twoStatements, verdicts: say("1. Yes"), verdict: func(_, s string) string {
 		if s != "The ferry sails daily." {
@@ -139,10 +142,11 @@ func TestFaithfulness(t *testing.T) {
 		return "Yes"
 	}}, 1, "statements 0, verdicts 0, verdict 0")
 	tries := 0
-	check("all missing, then stubborn", &script{statements: twoStatements, verdicts: say("What a nice ferry!"), verdict: func(string, string) string {
-		tries++
-		return []string{"", "Hm?", "No", "No.", ""}[tries]
-	}}, 0, "statements 0, verdicts 0, verdict 0, verdict 1, verdict 0")
+	check("all missing, then stubborn", &script{statements: twoStatements, verdicts: say("What a nice ferry!"),
+		verdict: func(string, string) string {
+			tries++
+			return []string{"", "Hm?", "No", "No.", ""}[tries]
+		}}, 0, "statements 0, verdicts 0, verdict 0, verdict 1, verdict 0")
 
 	lists := 0
 	check("a bad list first", &script{verdicts: say("1. yes\n2. yes"), statements: func(string) string {
@@ -193,11 +197,14 @@ func TestFaithfulnessBySchema(t *testing.T) {
 			t.Errorf("%s: asked %s; want %s", what, joined, asks)
 		}
 	}
-	check("kept", `{"1": {"reason": "It is given.", "verdict": "Yes"}, "2": {"reason": "No word of it.", "verdict": "No"}}`,
+	check("kept", `{"1": {"reason": "It is given.", "verdict": "Yes"}, "2": {"reason": "No word of it.", "verdict": `+
+		`"No"}}`,
 		0.5, "It is given.|No word of it.", "statements 0, verdicts 0")
-	check("a bracket is missing", `{"1": {"reason": "It is given.", "verdict": "Yes"}, "2": {"reason": "No word of it.", "verdict": "No"`,
+	check("a bracket is missing", `{"1": {"reason": "It is given.", "verdict": "Yes"}, "2": {"reason": "No word of `+
+		`it.", "verdict": "No"`,
 		0.5, "It is given.|No word of it.", "statements 0, verdicts 0")
-	check("broken off", `{"1": {"reason": "It is given.", "verdict": "No"}, "2": {"reason": "The ferry costs 14 euros. Yes`,
+	check("broken off", `{"1": {"reason": "It is given.", "verdict": "No"}, "2": {"reason": "The ferry costs 14 `+
+		`euros. Yes`,
 		0.5, `It is given.|Yes`, "statements 0, verdicts 0, verdict 0")
 	check("another form", `{"1": {"reason": "It is given.", "verdict": "No"}, "2": "perhaps"}`,
 		0.5, `It is given.|Yes`, "statements 0, verdicts 0, verdict 0")
@@ -236,7 +243,8 @@ func TestFaithfulnessOfALongJSONList(t *testing.T) {
 // A user's own prompt that asks for text is left to it.
 func TestTextPromptHasNoSchema(t *testing.T) {
 	text := "version: 1\nmax_tokens: 9\n--- user\n{{.Context}} {{range .Statements}}{{.}} {{end}}"
-	own, err := prompts.Load(fstest.MapFS{"faithfulness_verdicts.tmpl": {Data: []byte(text)}}, []*prompts.Prompt{faithfulnessVerdictsPrompt})
+	own, err := prompts.Load(fstest.MapFS{"faithfulness_verdicts.tmpl": {Data: []byte(text)}},
+		[]*prompts.Prompt{faithfulnessVerdictsPrompt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +258,8 @@ func TestTextPromptHasNoSchema(t *testing.T) {
 		},
 	}
 	sample := metrictest.Ferry()
-	verdicts, err := judge(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: fake}, Prompts: own}, &sample, "text", []string{"a b c", "d e f"})
+	verdicts, err := judge(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: fake}, Prompts: own},
+		&sample, "text", []string{"a b c", "d e f"})
 	if err != nil || pattern(verdicts) != "yn" {
 		t.Errorf("%s, %v", pattern(verdicts), err)
 	}
@@ -264,7 +273,8 @@ func TestFaithfulnessUnanswered(t *testing.T) {
 		verdict:    func(string, string) string { return "I cannot say whether " + strings.Repeat("so ", 500) },
 	}
 	got := s.run(t, "faithfulness", 0, metrictest.Ferry())
-	if got.Kind != metrics.BadReply || !strings.Contains(got.Error, "The ferry sails daily.") || !strings.Contains(got.Error, "I cannot say") {
+	if got.Kind != metrics.BadReply || !strings.Contains(got.Error, "The ferry sails daily.") ||
+		!strings.Contains(got.Error, "I cannot say") {
 		t.Errorf("%+v", got)
 	}
 	if len(got.Error) > 1000 {
@@ -279,11 +289,13 @@ func TestFaithfulnessNotApplicable(t *testing.T) {
 	s := &script{statements: func(string) string { return "No statements." }}
 	sample := metrictest.Ferry()
 	sample.Answer = "I don't know."
-	if got := s.run(t, "faithfulness", 0, sample); got.Kind != metrics.NotApplicable || !strings.Contains(got.Error, "I don't know.") {
+	if got := s.run(t, "faithfulness", 0, sample); got.Kind != metrics.NotApplicable ||
+		!strings.Contains(got.Error, "I don't know.") {
 		t.Errorf("no statements: %+v", got)
 	}
 	sample.Contexts = []string{" ", ""}
-	if got := s.run(t, "faithfulness", 0, sample); got.Kind != metrics.NotApplicable || !strings.Contains(got.Error, "contexts") {
+	if got := s.run(t, "faithfulness", 0, sample); got.Kind != metrics.NotApplicable ||
+		!strings.Contains(got.Error, "contexts") {
 		t.Errorf("no contexts: %+v", got)
 	}
 }
@@ -388,9 +400,12 @@ func TestAnswerRelevance(t *testing.T) {
 // An embedding model that gives no usable vector fails the sample; no number is made up.
 func TestAnswerRelevanceWithBadVectors(t *testing.T) {
 	for _, vector := range [][]float32{nil, {0, 0}, {float32(math.NaN()), 1}} {
-		fake := &backendtest.Fake{Reply: func(context.Context, *backend.GenerateRequest) (string, error) { return "Why?", nil }}
+		fake := &backendtest.Fake{Reply: func(context.Context, *backend.GenerateRequest) (string, error) {
+			return "Why?", nil
+		}}
 		sample := metrictest.Ferry()
-		_, err := scoreAnswerRelevance(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: fake, backend.Embedder: &vectors{fake, vector}}}, &sample)
+		_, err := scoreAnswerRelevance(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: fake,
+			backend.Embedder: &vectors{fake, vector}}}, &sample)
 		if err == nil || errors.Is(err, metrics.ErrBadReply) {
 			t.Errorf("vector %v: error %v", vector, err)
 		}
@@ -426,7 +441,8 @@ func TestContextRelevance(t *testing.T) {
 	check("Insufficient Information", 0, 1)
 
 	s := &script{sentences: func(string) string { return "Dogs are welcome aboard." }}
-	if got := s.run(t, "context_relevance", 0, metrictest.Ferry()); got.Kind != metrics.BadReply || len(s.asks) != ask.MaxDraws {
+	if got := s.run(t, "context_relevance", 0, metrictest.Ferry()); got.Kind != metrics.BadReply ||
+		len(s.asks) != ask.MaxDraws {
 		t.Errorf("nothing of the contexts: %+v after %q", got, s.asks)
 	}
 }
@@ -456,7 +472,8 @@ func TestContextRelevanceInWindows(t *testing.T) {
 	if got.Score == nil || got.Score.Value != 0.1 || len(s.asks) < 2 {
 		t.Fatalf("%+v after %q", got, s.asks)
 	}
-	if note := got.Score.Because[len(got.Score.Because)-1].Text; !strings.Contains(note, "20 of the contexts' 200 sentences") {
+	if note := got.Score.Because[len(got.Score.Because)-1].Text; !strings.Contains(note,
+		"20 of the contexts' 200 sentences") {
 		t.Errorf("the note says %q", note)
 	}
 }

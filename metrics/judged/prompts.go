@@ -17,8 +17,10 @@ var (
 		Shown: map[string]string{".Answer": "<answer>"},
 	})
 	faithfulnessVerdictsPrompt = prompts.Builtin("faithfulness_verdicts", prompts.Example{
-		Data:  verdictsData{Context: "<context>", Statements: []string{"<first>", "<second>"}, Question: "<question>", History: history},
-		Shown: map[string]string{".Context": "<context>", ".Statements": "<first>", "every one of .Statements": "<second>"},
+		Data: verdictsData{Context: "<context>", Statements: []string{"<first>", "<second>"}, Question: "<question>",
+			History: history},
+		Shown: map[string]string{".Context": "<context>", ".Statements": "<first>",
+			"every one of .Statements": "<second>"},
 	})
 	faithfulnessVerdictPrompt = prompts.Builtin("faithfulness_verdict", prompts.Example{
 		Data:  VerdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
@@ -36,21 +38,24 @@ var (
 		Data:  usefulnessData{Question: "<question>", Answer: "<answer>", Context: "<context>", History: history},
 		Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>", ".Context": "<context>"},
 	})
-	contextEntitiesPrompt        = prompts.Builtin("context_entities", prompts.Example{Data: entitiesData{Text: "<text>"}, Shown: map[string]string{".Text": "<text>"}})
+	contextEntitiesPrompt = prompts.Builtin("context_entities",
+		prompts.Example{Data: entitiesData{Text: "<text>"}, Shown: map[string]string{".Text": "<text>"}})
 	answerAccuracyFirstPrompt    = prompts.Builtin("answer_accuracy_first", accuracyExample)
 	answerAccuracySecondPrompt   = prompts.Builtin("answer_accuracy_second", accuracyExample)
 	contextRelevanceFirstPrompt  = prompts.Builtin("context_relevance_first", relevanceExample)
 	contextRelevanceSecondPrompt = prompts.Builtin("context_relevance_second", relevanceExample)
 	groundednessFirstPrompt      = prompts.Builtin("groundedness_first", groundednessExample)
 	groundednessSecondPrompt     = prompts.Builtin("groundedness_second", groundednessExample)
-	summaryPhrasesPrompt         = prompts.Builtin("summary_phrases", prompts.Example{Data: phrasesData{Text: "<text>"}, Shown: map[string]string{".Text": "<text>"}})
-	summaryQuestionsPrompt       = prompts.Builtin("summary_questions", prompts.Example{
+	summaryPhrasesPrompt         = prompts.Builtin("summary_phrases", prompts.Example{Data: phrasesData{Text: "<text>"},
+		Shown: map[string]string{".Text": "<text>"}})
+	summaryQuestionsPrompt = prompts.Builtin("summary_questions", prompts.Example{
 		Data:  summaryQuestionsData{Text: "<text>", Phrases: []string{"<first>", "<second>"}},
 		Shown: map[string]string{".Text": "<text>", ".Phrases": "<first>", "every one of .Phrases": "<second>"},
 	})
 	summaryVerdictsPrompt = prompts.Builtin("summary_verdicts", prompts.Example{
-		Data:  verdictsData{Context: "<summary>", Statements: []string{"<first>", "<second>"}},
-		Shown: map[string]string{".Context": "<summary>", ".Statements": "<first>", "every one of .Statements": "<second>"},
+		Data: verdictsData{Context: "<summary>", Statements: []string{"<first>", "<second>"}},
+		Shown: map[string]string{".Context": "<summary>", ".Statements": "<first>",
+			"every one of .Statements": "<second>"},
 	})
 	summaryVerdictPrompt = prompts.Builtin("summary_verdict", prompts.Example{
 		Data:  VerdictData{Context: "<summary>", Statement: "<question>"},

@@ -4,13 +4,14 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-// ragasMetrics are those of Ragas, in its present version. Where Ragas gives a number that means something
-// else, the metric here does not, and says so; where somebody may need Ragas' number itself, a metric with
+// ragasMetrics are those of Ragas, in its present version. Where Ragas' implementation departs from its
+// definition, the metric here does not, and says so; where somebody may need Ragas' number itself, a metric with
 // "ragas" in its name gives it.
 func ragasMetrics() []metrics.Metric {
 	list := []metrics.Metric{
 		contextPrecisionReference(), contextPrecisionAnswer(), contextRecallClaims(), contextRecallEntities(),
-		answerCorrectnessRagas(), answerCorrectnessAccuracy(), contextRelevanceDual(), faithfulnessDual(), summaryScore(),
+		answerCorrectnessRagas(), answerCorrectnessAccuracy(), contextRelevanceDual(), faithfulnessDual(),
+		summaryScore(),
 	}
 	for _, c := range noiseChecks() {
 		m := c.metric("Ragas 0.4, noise sensitivity; RAGChecker (Ru et al. 2024, arXiv 2408.08067)")

@@ -18,7 +18,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// judging makes a script of replies by what the prompts end in, the same reply to every prompt of that end.
+// judging scripts replies by the prompts' endings, the same reply to every prompt of that ending.
 func judging(replies map[string]string) *script {
 	s := &script{ending: make(map[string]func(string) string)}
 	for ending, reply := range replies {
@@ -29,9 +29,10 @@ func judging(replies map[string]string) *script {
 
 func lighthouse() metrics.Sample {
 	return metrics.Sample{
-		Question:   "Who built the lighthouse?",
-		Answer:     "Mara Lind did, in 1871.",
-		Contexts:   []string{"Mara Lind was an engineer.", "Lighthouses are lit at night.", "The lighthouse is from 1871."},
+		Question: "Who built the lighthouse?",
+		Answer:   "Mara Lind did, in 1871.",
+		Contexts: []string{"Mara Lind was an engineer.", "Lighthouses are lit at night.",
+			"The lighthouse is from 1871."},
 		References: []string{"Mara Lind built it."},
 	}
 }
@@ -80,7 +81,8 @@ func TestContextPrecisionPrompt(t *testing.T) {
 	sample.History = []metrics.Turn{{Role: backend.User, Said: "Let us speak of Cape Arden."}}
 	for name, want := range map[string]string{"reference": "Mara Lind built it.", "answer": "Mara Lind did, in 1871."} {
 		s := &script{ending: map[string]func(string) string{usefulEnding: func(prompt string) string {
-			if !strings.Contains(prompt, "\nAnswer: "+want) || !strings.HasPrefix(prompt, "user: Let us speak of Cape Arden.\nQuestion: Who") {
+			if !strings.Contains(prompt, "\nAnswer: "+want) ||
+				!strings.HasPrefix(prompt, "user: Let us speak of Cape Arden.\nQuestion: Who") {
 				t.Errorf("%s: the prompt is %q", name, prompt)
 			}
 			return "Yes"
@@ -154,7 +156,8 @@ func TestDecodeEntities(t *testing.T) {
 	check(ask.Reply{Text: "Sure! Here they are:\n\n```\n1. Mara Lind\n```"}, "Mara Lind")
 	check(ask.Reply{Text: "No entities."})
 	check(ask.Reply{Text: "None"})
-	for _, bad := range []ask.Reply{{Text: ""}, {Text: "I'm sorry, I cannot do that, really."}, {Text: " , , "}, {Text: "1. Mara Lind\n2. Cape Ar", Cut: true}} {
+	for _, bad := range []ask.Reply{{Text: ""}, {Text: "I'm sorry, I cannot do that, really."}, {Text: " , , "},
+		{Text: "1. Mara Lind\n2. Cape Ar", Cut: true}} {
 		if got, err := decodeEntities(bad, nil); err == nil {
 			t.Errorf("%q: %q", bad.Text, got)
 		}
@@ -162,12 +165,14 @@ func TestDecodeEntities(t *testing.T) {
 }
 
 func FuzzDecodeNames(f *testing.F) {
-	for _, s := range []string{"a, b", "1. a\n2. b", "x: , ;a", `["a", "a"]`, "none", "，、", "*, **", "I'm sorry, no", "1. a\n2. a\n3. b"} {
+	for _, s := range []string{"a, b", "1. a\n2. b", "x: , ;a", `["a", "a"]`, "none", "，、", "*, **", "I'm sorry, no",
+		"1. a\n2. a\n3. b"} {
 		f.Add(s, false)
 		f.Add(s, true)
 	}
 	f.Fuzz(func(t *testing.T, text string, cut bool) {
-		for what, decode := range map[string]func(ask.Reply, []string) ([]string, error){"entities": decodeEntities, "phrases": decodeFirst} {
+		for what, decode := range map[string]func(ask.Reply, []string) ([]string, error){"entities": decodeEntities,
+			"phrases": decodeFirst} {
 			names, err := decode(ask.Reply{Text: strings.ToValidUTF8(text, "\uFFFD"), Cut: cut}, []string{"none"})
 			if err != nil && names != nil || what == "phrases" && len(names) > maxPhrases {
 				t.Fatalf("%s in %q: %q, %v", what, text, names, err)
@@ -221,12 +226,13 @@ func TestEntityRecall(t *testing.T) {
 	}
 }
 
-// The two judges of answer_correctness/accuracy see the texts in swapped roles, and both must answer.
+// The two prompts of answer_correctness/accuracy show the texts in swapped roles, and both must be answered.
 func TestAnswerAccuracy(t *testing.T) {
 	const first, second = "\nRating:", "\nAgreement, from 0 to 4:"
 	check := func(one, two string, want float64) {
 		t.Helper()
-		got := judging(map[string]string{first: one, second: two}).run(t, "answer_correctness/accuracy", 0, lighthouse())
+		got := judging(map[string]string{first: one, second: two}).run(t, "answer_correctness/accuracy", 0,
+			lighthouse())
 		if got.Score == nil || got.Score.Value != want || len(got.Score.Because) != 2 {
 			t.Errorf("%q, %q: %+v, want %v", one, two, got, want)
 		}
@@ -236,7 +242,8 @@ func TestAnswerAccuracy(t *testing.T) {
 	check("0", "Agreement: 2/4", 0.25)
 	check(`{"rating": 0}`, "0", 0)
 
-	for _, replies := range []map[string]string{{first: "4", second: "3"}, {first: "perfect", second: "4"}, {first: "", second: ""}} {
+	for _, replies := range []map[string]string{{first: "4", second: "3"}, {first: "perfect", second: "4"},
+		{first: "", second: ""}} {
 		got := judging(replies).run(t, "answer_correctness/accuracy", 0, lighthouse())
 		if got.Kind != metrics.BadReply || !strings.Contains(got.Error, "of 2") {
 			t.Errorf("%q: %+v, want a bad reply", replies, got)
@@ -306,9 +313,10 @@ func TestDecodeLevel(t *testing.T) {
 			t.Errorf("%q: %d, %v; want an error: %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "three", "3", "24", "-2", "2.5", "2,5", "2-4", "14 euros", "10", "four", "I cannot rate this.",
-		"1. It names 14 euros.\n2. It names the year.", "The ferry leaves at 2.", "Departure: 2 o'clock", "The text gives 4 reasons", "2\n4", "Rating: 2. No, rating: 4", "It is between 2 and 4", "Rating: 9, or rather 2",
-		"99999999999999999999999"} {
+	for _, text := range []string{"", "three", "3", "24", "-2", "2.5", "2,5", "2-4", "14 euros", "10", "four",
+		"I cannot rate this.", "1. It names 14 euros.\n2. It names the year.", "The ferry leaves at 2.",
+		"Departure: 2 o'clock", "The text gives 4 reasons", "2\n4", "Rating: 2. No, rating: 4", "It is between 2 and 4",
+		"Rating: 9, or rather 2", "99999999999999999999999"} {
 		refuse(text, false, errNoLevel)
 	}
 	refuse("The rating is 2", true, metrics.ErrCut) // it may have gone on: 25
@@ -318,7 +326,8 @@ func TestDecodeLevel(t *testing.T) {
 }
 
 func FuzzDecodeLevel(f *testing.F) {
-	for _, s := range []string{"2", "Rating: 4/4", "1. a\n2. b", "٤", "−2", "2-4", "score of of 2", "0\n0", "1,000", "\xff2"} {
+	for _, s := range []string{"2", "Rating: 4/4", "1. a\n2. b", "٤", "−2", "2-4", "score of of 2", "0\n0", "1,000",
+		"\xff2"} {
 		f.Add(s, false)
 		f.Add(s, true)
 	}
@@ -334,7 +343,9 @@ func FuzzDecodeLevel(f *testing.F) {
 		if got != 0 && got != 2 && got != 4 {
 			t.Fatalf("%q is rated %d", text, got)
 		}
-		there := slices.ContainsFunc(numeral.FindAllString(text, -1), func(s string) bool { return levelOf(s, []int{got}) == got })
+		there := slices.ContainsFunc(numeral.FindAllString(text, -1), func(s string) bool {
+			return levelOf(s, []int{got}) == got
+		})
 		if !there {
 			t.Fatalf("%q is rated %d, which is not in it", text, got)
 		}
@@ -359,7 +370,7 @@ func TestContextRelevanceDual(t *testing.T) {
 	}
 }
 
-// Of several windows, the best counts for each judge by itself.
+// Of several windows, the best counts for each prompt by itself.
 func TestFaithfulnessDualInWindows(t *testing.T) {
 	sample := lighthouse()
 	sample.Question = ""
@@ -385,7 +396,8 @@ func TestFaithfulnessDualInWindows(t *testing.T) {
 	if !strings.HasPrefix(one, "window ") || !strings.HasPrefix(two, "window ") || one == two {
 		t.Errorf("the best windows are %q and %q", one, two)
 	}
-	got = judging(map[string]string{"\nRating:": "1", "Borne out, 0, 1 or 2:": "1"}).run(t, "faithfulness/dual", 600, sample)
+	got = judging(map[string]string{"\nRating:": "1", "Borne out, 0, 1 or 2:": "1"}).run(t, "faithfulness/dual", 600,
+		sample)
 	if got.Score == nil || got.Score.Value != 0.5 || !strings.HasPrefix(got.Score.Because[1].Where, "window 1 of ") {
 		t.Errorf("windows that are all alike: %+v, want the first", got)
 	}
@@ -396,13 +408,15 @@ func TestAnswerCorrectnessRagas(t *testing.T) {
 	sample := harbour()
 	got := s.run(t, "answer_correctness/ragas", 0, sample)
 	similarity := ask.Cosine(backendtest.Vector(sample.Answer), backendtest.Vector(sample.References[0]))
-	if want := 0.75*4/9 + 0.25*similarity; got.Score == nil || math.Abs(got.Score.Value-want) > 1e-12 || similarity <= 0 {
+	if want := 0.75*4/9 + 0.25*similarity; got.Score == nil || math.Abs(got.Score.Value-want) > 1e-12 ||
+		similarity <= 0 {
 		t.Errorf("%+v, want %v", got, want)
 	}
 	sample.Answer = "I cannot tell."
 	sample.References = []string{"Mara Lind's, I cannot tell."}
 	got = s.run(t, "answer_correctness/ragas", 0, sample)
-	if got.Score == nil || !(got.Score.Value > 0 && got.Score.Value <= 0.25) || len(got.Score.Because) != 3 || got.Score.Because[0].Verdict != nil {
+	if got.Score == nil || !(got.Score.Value > 0 && got.Score.Value <= 0.25) || len(got.Score.Because) != 3 ||
+		got.Score.Because[0].Verdict != nil {
 		t.Errorf("an answer that states nothing: %+v, want the cosine's quarter alone", got)
 	}
 	sample = harbour()
@@ -438,16 +452,19 @@ func TestSummaryScore(t *testing.T) {
 	}
 	phrases, questions := count("Mara Lind", "1871"), count("Did Mara Lind build it?", "Was it built in 1871?")
 	const all = "Key phrases: 0, Questions: 0, Answers: 0"
-	check("one of two", summing(phrases, questions, `{"1": {"reason": "a", "verdict": "Yes"}, "2": {"reason": "b", "verdict": "No"}}`),
+	check("one of two", summing(phrases, questions,
+		`{"1": {"reason": "a", "verdict": "Yes"}, "2": {"reason": "b", "verdict": "No"}}`),
 		longText(), 0.5*0.5+0.5*0.75, all)
-	check("in JSON", summing(`["Mara Lind"]`, `{"questions": ["Did she build it?"]}`, "1. Yes"), longText(), 0.5+0.5*0.75, all)
+	check("in JSON", summing(`["Mara Lind"]`, `{"questions": ["Did she build it?"]}`, "1. Yes"), longText(),
+		0.5+0.5*0.75, all)
 	long := longText()
 	long.Answer = strings.Repeat("Mara Lind built it. ", 9)
 	check("longer than the text", summing(phrases, questions, "1. Yes\n2. Yes"), long, 0.5, all)
 	other := longText()
 	other.ReferenceContexts = nil
 	other.Answer = "Not."
-	check("the contexts, for want of reference contexts", summing(phrases, questions, "1. No\n2. No"), other, 0.5*(1-4.0/13), all)
+	check("the contexts, for want of reference contexts", summing(phrases, questions, "1. No\n2. No"), other,
+		0.5*(1-4.0/13), all)
 
 	passed := summing(phrases, questions, "2. No")
 	passed.ending["Is the answer yes or no?"] = func(prompt string) string {
@@ -468,11 +485,13 @@ func TestSummaryScore(t *testing.T) {
 	}
 	bare := longText()
 	bare.ReferenceContexts, bare.Contexts = nil, nil
-	if got = summing("", "", "").run(t, "summary", 0, bare); got.Kind != metrics.NotApplicable || !strings.Contains(got.Error, "neither reference_contexts nor contexts") {
+	if got = summing("", "", "").run(t, "summary", 0, bare); got.Kind != metrics.NotApplicable ||
+		!strings.Contains(got.Error, "neither reference_contexts nor contexts") {
 		t.Errorf("no text: %+v", got)
 	}
 	passed.ending["Is the answer yes or no?"] = func(string) string { return "Perhaps." }
-	if got = passed.run(t, "summary", 0, longText()); got.Kind != metrics.BadReply || !strings.Contains(got.Error, "Did Mara Lind build it?") {
+	if got = passed.run(t, "summary", 0, longText()); got.Kind != metrics.BadReply ||
+		!strings.Contains(got.Error, "Did Mara Lind build it?") {
 		t.Errorf("a question without an answer: %+v", got)
 	}
 }
@@ -510,7 +529,8 @@ func TestDecodeFirst(t *testing.T) {
 	if got, err := decodeFirst(ask.Reply{Text: count(list...)}, nil); err != nil || len(got) != maxPhrases {
 		t.Errorf("a list of 14: %q, %v", got, err)
 	}
-	if got, err := decodeFirst(ask.Reply{Text: count(list[:4]...), Cut: true}, nil); !errors.Is(err, errUnfinished) || errors.Is(err, metrics.ErrCut) {
+	if got, err := decodeFirst(ask.Reply{Text: count(list[:4]...), Cut: true}, nil); !errors.Is(err, errUnfinished) ||
+		errors.Is(err, metrics.ErrCut) {
 		t.Errorf("a cut list of 4: %q, %v", got, err)
 	}
 	if got, err := decodeFirst(ask.Reply{Text: "None"}, []string{"none"}); err != nil || got != nil {

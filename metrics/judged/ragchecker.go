@@ -7,8 +7,8 @@ import (
 )
 
 // claimsMetrics are RAGChecker's, which check claims both ways: the answer's by the reference and by each
-// context, the reference's by the answer and by each context. All of them, and whatever else breaks answers
-// into statements, share their calls.
+// context, the reference's by the answer and by each context. All of them, and every other metric that extracts
+// statements, share their requests.
 //
 // RAGChecker gives 0 where there is nothing to count. Here a sample that states nothing to be checked is
 // not applicable; only ragchecker/f1 has a value, 0, for an answer without claims, since all that the
@@ -44,14 +44,16 @@ func noReferenceClaims() error {
 	return fmt.Errorf("%w: the judge found no statement in the reference", metrics.ErrNotApplicable)
 }
 
-// answerFinding tells of a claim of the answer, and whether it counts.
+// answerFinding shows a claim of the answer, and whether it counts.
 func answerFinding(c claim, counts bool) metrics.Finding {
-	return metrics.Finding{Kind: "claim", Text: c.text, Verdict: &counts, Reason: c.opposite.Reason, Where: c.where("reference", nil)}
+	return metrics.Finding{Kind: "claim", Text: c.text, Verdict: &counts, Reason: c.opposite.Reason,
+		Where: c.where("reference", nil)}
 }
 
-// referenceFinding tells of a claim of the reference, and whether it counts.
+// referenceFinding shows a claim of the reference, and whether it counts.
 func referenceFinding(c claim, counts bool) metrics.Finding {
-	return metrics.Finding{Kind: "reference", Text: c.text, Verdict: &counts, Reason: c.opposite.Reason, Where: c.where("answer", nil)}
+	return metrics.Finding{Kind: "reference", Text: c.text, Verdict: &counts, Reason: c.opposite.Reason,
+		Where: c.where("answer", nil)}
 }
 
 func claimPrecision(t *claimTable) (metrics.Score, error) {
@@ -76,8 +78,8 @@ func claimRecall(t *claimTable) (metrics.Score, error) {
 	return shareOf(list), nil
 }
 
-// claimF is the F-measure of claimPrecision and claimRecall: beta times as much weight is on recall. An
-// answer that claims nothing has missed all of the reference, so its value is 0.
+// claimF is the F-measure of claimPrecision and claimRecall, in which recall weighs beta times as much. An answer
+// that claims nothing has missed all of the reference, so its value is 0.
 func claimF(beta float64) func(t *claimTable) (metrics.Score, error) {
 	return func(t *claimTable) (metrics.Score, error) {
 		if t.reference != nil && t.answer == nil {
@@ -122,7 +124,8 @@ func relevantContexts(t *claimTable) (metrics.Score, error) {
 	var list []metrics.Finding
 	for i, text := range t.contexts {
 		relevant := t.relevant(i)
-		list = append(list, metrics.Finding{Kind: "passage", Text: metrics.Bounded(text), Verdict: &relevant, Where: fmt.Sprintf("context %d", i+1)})
+		list = append(list, metrics.Finding{Kind: "passage", Text: metrics.Bounded(text), Verdict: &relevant,
+			Where: fmt.Sprintf("context %d", i+1)})
 	}
 	for _, c := range t.reference {
 		list = append(list, metrics.Finding{Kind: "reference", Text: c.text, Where: c.where("answer", nil)})
@@ -130,7 +133,8 @@ func relevantContexts(t *claimTable) (metrics.Score, error) {
 	return shareOf(list), nil
 }
 
-// contextUse does not apply where the contexts hold nothing of the reference: there was nothing to use.
+// contextUse, RAGChecker's context utilisation, does not apply where the contexts support no claim of the
+// reference: there was nothing to use.
 func contextUse(t *claimTable) (metrics.Score, error) {
 	if t.reference == nil {
 		return metrics.Score{}, noReferenceClaims()
@@ -146,13 +150,14 @@ func contextUse(t *claimTable) (metrics.Score, error) {
 		}
 	}
 	if retrieved == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the contexts support no claim of the reference", metrics.ErrNotApplicable)
+		return metrics.Score{}, fmt.Errorf("%w: the contexts support no claim of the reference",
+			metrics.ErrNotApplicable)
 	}
 	return shareOf(list), nil
 }
 
-// noiseIn counts the wrong claims that come from relevant contexts, or those that come only from irrelevant
-// ones. A context is relevant if it supports a claim of the reference.
+// noiseIn is noise sensitivity: it counts the wrong claims that relevant contexts support, or those that only
+// irrelevant ones do. A context is relevant if it supports a claim of the reference.
 func noiseIn(relevant bool) func(t *claimTable) (metrics.Score, error) {
 	return func(t *claimTable) (metrics.Score, error) {
 		if t.answer == nil {
@@ -180,8 +185,8 @@ func noiseIn(relevant bool) func(t *claimTable) (metrics.Score, error) {
 	}
 }
 
-// unfounded counts the claims of the answer that no context supports, those that are right or those that are
-// wrong.
+// unfounded counts the claims of the answer that no context supports: the correct ones (self-knowledge) or the
+// wrong ones (hallucination).
 func unfounded(right bool) func(t *claimTable) (metrics.Score, error) {
 	return func(t *claimTable) (metrics.Score, error) {
 		if t.answer == nil {
@@ -233,16 +238,21 @@ func ragChecks() []claimCheck {
 			formula: "contexts that support any claim of the reference / contexts",
 		}, {
 			name: "ragchecker/context_utilization", parts: referenceByAnswer | referenceByContexts, score: contextUse,
-			doc:     "share of the reference's claims in the contexts that the answer makes too",
-			formula: "claims of the reference that a context and the answer support / claims of the reference that a context supports",
+			doc: "share of the reference's claims in the contexts that the answer makes too",
+			formula: "claims of the reference that a context and the answer support / claims of the reference that a " +
+				"context supports",
 		}, {
-			name: "ragchecker/hallucination", parts: answerByReference | answerByContexts, score: unfounded(false), lowerIsBetter: true,
-			doc:     "share of the answer's claims that neither the reference nor any context supports",
-			formula: "claims of the answer that neither the reference nor a context supports / claims of the answer",
+			name: "ragchecker/hallucination", parts: answerByReference | answerByContexts, score: unfounded(false),
+			lowerIsBetter: true,
+			doc:           "share of the answer's claims that neither the reference nor any context supports",
+			formula: "claims of the answer that neither the reference nor a context supports / claims of the " +
+				"answer",
 		}, {
-			name: "ragchecker/self_knowledge", parts: answerByReference | answerByContexts, score: unfounded(true), lowerIsBetter: true,
-			doc:     "share of the answer's claims that are right although no context supports them",
-			formula: "claims of the answer that the reference supports and no context does / claims of the answer",
+			name: "ragchecker/self_knowledge", parts: answerByReference | answerByContexts, score: unfounded(true),
+			lowerIsBetter: true,
+			doc:           "share of the answer's claims that are right although no context supports them",
+			formula: "claims of the answer that the reference supports and no context does / claims of the " +
+				"answer",
 		}, {
 			name: "ragchecker/faithfulness", parts: answerByContexts, score: claimFaithfulness,
 			doc:     "share of the answer's claims that at least one context by itself supports",

@@ -91,7 +91,8 @@ func TestRAGCheckerExamples(t *testing.T) {
 			"precision": 0.7272727272727273, "recall": 0.5, "f1": 0.5925925925925926,
 			"claim_recall": 0.22727272727272727, "context_precision": 0.75, "context_utilization": 1,
 			"noise_relevant": 0.18181818181818182, "noise_irrelevant": 0,
-			"hallucination": 0.09090909090909091, "self_knowledge": 0.5454545454545454, "faithfulness": 0.36363636363636365,
+			"hallucination": 0.09090909090909091, "self_knowledge": 0.5454545454545454,
+			"faithfulness": 0.36363636363636365,
 		})
 	check("the flag", tableOf(
 		".yyyy", []string{".y.", ".yy", ".yy", "y.y", ".yy"},
@@ -154,7 +155,8 @@ func harbour() metrics.Sample {
 		ID:       "one",
 		Question: "What is there to know about the ferry?",
 		Answer:   "A daily red ferry under Mara Lind leaves from the blue pier for 14 euros.",
-		Contexts: []string{"You pay 14 euros, any day of the week.", "Paint the pier blue.", "Sundays there is a ferry.", " "},
+		Contexts: []string{"You pay 14 euros, any day of the week.", "Paint the pier blue.",
+			"Sundays there is a ferry.", " "},
 		References: []string{
 			"Mara Lind's car ferry costs 14 euros and goes on Sundays."},
 	}
@@ -163,8 +165,10 @@ func harbour() metrics.Sample {
 // harbourScript knows which claim is in which text.
 func harbourScript() *script {
 	claims := map[string][]string{ // by the words that a text must hold for it
-		"A daily red": {"The ferry costs 14 euros.", "The ferry sails daily.", "The pier is blue.", "The ferry is red.", "Mara Lind is the captain."},
-		"Mara Lind's": {"The ferry costs 14 euros.", "The ferry sails on Sundays.", "Mara Lind is the captain.", "The ferry carries cars."},
+		"A daily red": {"The ferry costs 14 euros.", "The ferry sails daily.", "The pier is blue.", "The ferry is red.",
+			"Mara Lind is the captain."},
+		"Mara Lind's": {"The ferry costs 14 euros.", "The ferry sails on Sundays.", "Mara Lind is the captain.",
+			"The ferry carries cars."},
 	}
 	clues := map[string][]string{ // of a claim: the words of the texts that bear it out
 		"The ferry costs 14 euros.":   {"14 euros"},
@@ -188,7 +192,9 @@ func harbourScript() *script {
 			var lines []string
 			for _, s := range statements {
 				_, claim, _ := strings.Cut(s, ". ")
-				found := slices.ContainsFunc(clues[claim], func(clue string) bool { return strings.Contains(text, clue) })
+				found := slices.ContainsFunc(clues[claim], func(clue string) bool {
+					return strings.Contains(text, clue)
+				})
 				lines = append(lines, map[bool]string{true: "Yes", false: "No"}[found])
 			}
 			return count(lines...)
@@ -244,7 +250,8 @@ func TestClaimMetrics(t *testing.T) {
 
 // All metrics that look at claims share their questions: each is put to the model once.
 func TestClaimMetricsShareCalls(t *testing.T) {
-	ms := metrictest.Select(t, Metrics(), append(slices.Sorted(maps.Keys(harbourValues())), "answer_correctness/ragas")...)
+	ms := metrictest.Select(t, Metrics(), append(slices.Sorted(maps.Keys(harbourValues())),
+		"answer_correctness/ragas")...)
 	store, err := cache.Open(filepath.Join(t.TempDir(), "cache.db"), func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +262,8 @@ func TestClaimMetricsShareCalls(t *testing.T) {
 	asked := 0
 	sample := harbour()
 	err = metrics.Run(t.Context(), func(yield func(*metrics.Sample, error) bool) { yield(&sample, nil) }, ms,
-		metrics.Models{Roles: metrics.Roles{backend.Judge: judge, backend.Embedder: judge}}, metrics.Options{}, func(r metrics.Result) error {
+		metrics.Models{Roles: metrics.Roles{backend.Judge: judge, backend.Embedder: judge}}, metrics.Options{},
+		func(r metrics.Result) error {
 			if r.Score == nil {
 				t.Errorf("%s: %s", r.Metric, r.Error)
 			}
@@ -317,10 +325,12 @@ func TestClaimMetricsNotApplicable(t *testing.T) {
 			t.Errorf("%s: %+v, want not applicable: %s", name, got, want)
 		}
 	}
-	for _, name := range []string{"precision", "noise_relevant", "noise_irrelevant", "hallucination", "self_knowledge", "faithfulness"} {
+	for _, name := range []string{"precision", "noise_relevant", "noise_irrelevant", "hallucination", "self_knowledge",
+		"faithfulness"} {
 		check("ragchecker/"+name, silent, "no statement in the answer")
 	}
-	for _, name := range []string{"recall", "f1", "claim_recall", "context_precision", "context_utilization", "noise_relevant", "noise_irrelevant"} {
+	for _, name := range []string{"recall", "f1", "claim_recall", "context_precision", "context_utilization",
+		"noise_relevant", "noise_irrelevant"} {
 		check("ragchecker/"+name, unknown, "no statement in the reference")
 	}
 	check("context_recall/claims", unknown, "no statement in the reference")
@@ -333,7 +343,8 @@ func TestClaimMetricsNotApplicable(t *testing.T) {
 	check("ragchecker/f1", both, "no statement in the reference")
 	for _, name := range []string{"ragchecker/f1", "answer_correctness/claims_f2", "answer_correctness/ragas_factual"} {
 		got := harbourScript().run(t, name, 0, silent)
-		if got.Score == nil || got.Score.Value != 0 || len(got.Score.Because) != 1 || got.Score.Because[0].Kind != "note" {
+		if got.Score == nil || got.Score.Value != 0 || len(got.Score.Because) != 1 ||
+			got.Score.Because[0].Kind != "note" {
 			t.Errorf("%s of an answer that claims nothing: %+v, want 0", name, got)
 		}
 	}
@@ -360,7 +371,8 @@ func TestClaimWithoutVerdict(t *testing.T) {
 	}
 	s.verdict = func(text, statement string) string { return "Well, " + strings.Repeat("hm, ", 300) }
 	got := s.run(t, "ragchecker/precision", 0, harbour())
-	if got.Kind != metrics.BadReply || !strings.Contains(got.Error, "Mara Lind is the captain.") || !strings.Contains(got.Error, "by the reference") {
+	if got.Kind != metrics.BadReply || !strings.Contains(got.Error, "Mara Lind is the captain.") ||
+		!strings.Contains(got.Error, "by the reference") {
 		t.Errorf("%+v", got)
 	}
 	s.verdict = func(text, statement string) string { return "Yes" }
@@ -373,7 +385,8 @@ func TestClaimWithoutVerdict(t *testing.T) {
 // A context that does not fit is read in windows; what one of them holds, the context holds.
 func TestClaimsOfALongContext(t *testing.T) {
 	sample := harbour()
-	sample.Contexts = []string{strings.Repeat("Nothing is said here about it at all. ", 200) + "Paint the pier blue. " + strings.Repeat("Nor here is it. ", 200)}
+	sample.Contexts = []string{strings.Repeat("Nothing is said here about it at all. ", 200) + "Paint the pier blue. " +
+		strings.Repeat("Nor here is it. ", 200)}
 	got := harbourScript().run(t, "ragchecker/faithfulness", 1000, sample)
 	if got.Score == nil || got.Score.Value != 0.2 || len(got.Calls) < 4 {
 		t.Errorf("%+v", got)

@@ -18,18 +18,19 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// The dual metrics are those that NVIDIA gave to Ragas: two prompts that ask for the same rating in other
-// words, and the mean of both. Two opinions vary less than one. Where one of them cannot be had the sample has
-// failed: half of a mean is another measure, for which Ragas nevertheless takes the one rating that is left.
+// The dual metrics are those that NVIDIA gave to Ragas: two prompts that ask for the same rating in other words,
+// and the mean of both, which varies less than one rating. Where one of them cannot be had the sample has failed:
+// half of a mean is another measure, for which Ragas nevertheless takes the one rating that is left.
 
-// answerCorrectnessAccuracy has the second judge compare the texts with their roles swapped, so that an answer
+// answerCorrectnessAccuracy has the second prompt compare the texts with their roles swapped, so that an answer
 // that says more than the reference loses as one that says less.
 func answerCorrectnessAccuracy() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_correctness/accuracy",
-		Doc:     "mean of two ratings of how far answer and reference agree, the second with their roles swapped",
-		Source:  "Ragas 0.4, answer accuracy (NVIDIA)",
-		Formula: "(r1 / 4 + r2 / 4) / 2, where r1 rates the answer by the reference and r2 the reference by the answer, each 0, 2 or 4",
+		Name:   "answer_correctness/accuracy",
+		Doc:    "mean of two ratings of how far answer and reference agree, the second with their roles swapped",
+		Source: "Ragas 0.4, answer accuracy (NVIDIA)",
+		Formula: "(r1 / 4 + r2 / 4) / 2, where r1 rates the answer by the reference and r2 the reference by the " +
+			"answer, each 0, 2 or 4",
 		Calls:   "2 replies for each reference",
 		Min:     0,
 		Max:     1,
@@ -58,15 +59,16 @@ type accuracyData struct {
 	History                     []metrics.Turn
 }
 
-// contextRelevanceDual rates all contexts together. Where they do not fit in one prompt, the best of several
-// windows counts for each judge. Ragas gives 0 without asking where the context is part of the question; here
-// the judges say so.
+// contextRelevanceDual rates all contexts together. Where they do not fit in one prompt, the highest rating of
+// any window counts for each prompt. Ragas gives 0 without asking where the context is part of the question; here
+// the judge says so.
 func contextRelevanceDual() metrics.Metric {
 	return metrics.Metric{
-		Name:    "context_relevance/dual",
-		Doc:     "mean of two ratings of how much the contexts help to answer the question",
-		Source:  "Ragas 0.4, context relevance (NVIDIA)",
-		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are two judges' ratings: 0 nothing helps, 1 a part is there, 2 all is there",
+		Name:   "context_relevance/dual",
+		Doc:    "mean of two ratings of how much the contexts help to answer the question",
+		Source: "Ragas 0.4, context relevance (NVIDIA)",
+		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are the ratings by two prompts: 0 not relevant, 1 partly, 2 " +
+			"fully",
 		Calls:   "2 replies for each window of the contexts",
 		Min:     0,
 		Max:     1,
@@ -88,14 +90,15 @@ type relevanceData struct {
 	History           []metrics.Turn
 }
 
-// faithfulnessDual rates the answer as a whole. Where the contexts do not fit in one prompt, the best of
-// several windows counts for each judge: an answer whose parts stand far apart may be rated too low then.
+// faithfulnessDual rates the answer as a whole. Where the contexts do not fit in one prompt, the highest rating
+// of any window counts for each prompt: an answer whose parts stand far apart may be rated too low then.
 func faithfulnessDual() metrics.Metric {
 	return metrics.Metric{
-		Name:    "faithfulness/dual",
-		Doc:     "mean of two ratings of how far the contexts support the answer",
-		Source:  "Ragas 0.4, response groundedness (NVIDIA)",
-		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are two judges' ratings: 0 not supported, 1 in part, 2 fully",
+		Name:   "faithfulness/dual",
+		Doc:    "mean of two ratings of how far the contexts support the answer",
+		Source: "Ragas 0.4, response groundedness (NVIDIA)",
+		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are the ratings by two prompts: 0 not supported, 1 partly, " +
+			"2 fully",
 		Calls:   "2 replies for each window of the contexts",
 		Min:     0,
 		Max:     1,
@@ -117,13 +120,13 @@ type groundednessData struct {
 	History                   []metrics.Turn
 }
 
-// A rating is a level, of those from 0 to most.
+// A rating is a level on an ordinal (Likert) scale from 0 to most.
 type rating struct {
 	level, most int
 	where       string // the window it is from, if there are several
 }
 
-// twoRatings is the mean of two ratings, both of which it takes.
+// twoRatings is the mean of two ratings, both of which must be had.
 func twoRatings(first, second func() (rating, error)) (metrics.Score, error) {
 	var score metrics.Score
 	for i, have := range []func() (rating, error){first, second} {
@@ -134,13 +137,15 @@ func twoRatings(first, second func() (rating, error)) (metrics.Score, error) {
 		value := float64(r.level) / float64(r.most)
 		score.Value += value / 2
 		score.Because = append(score.Because,
-			metrics.Finding{Kind: "rating", Text: fmt.Sprintf("judge %d: %d of %d", i+1, r.level, r.most), Value: &value, Where: r.where})
+			metrics.Finding{Kind: "rating", Text: fmt.Sprintf("judge %d: %d of %d", i+1, r.level, r.most),
+				Value: &value, Where: r.where})
 	}
 	return score, nil
 }
 
-// rateContexts rates the contexts from 0 to 2, or the windows of them, of which the best counts.
-func rateContexts(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, s *metrics.Sample, data func(text string) any) (rating, error) {
+// rateContexts rates the contexts from 0 to 2, or windows of them, of which the highest counts.
+func rateContexts(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, s *metrics.Sample,
+	data func(text string) any) (rating, error) {
 	all, err := metrics.EachWindow(s.Contexts, func(text string) (rating, error) {
 		return rate(ctx, m, prompt, data(text), []int{0, 1, 2})
 	})
@@ -152,7 +157,7 @@ func rateContexts(ctx context.Context, m metrics.Models, prompt *prompts.Prompt,
 	return all[at], nil
 }
 
-// rate asks for one of levels, which ascend from 0.
+// rate asks for one of several levels, which ascend from 0.
 func rate(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, levels []int) (rating, error) {
 	q := ask.Query{Prompt: prompt, Data: data, Schema: levelSchema(levels)}
 	level, err := ask.Judge(ctx, m, q, func(r ask.Reply) (int, error) { return decodeLevel(r, levels) })

@@ -13,29 +13,33 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// summaryScore asks of a summary what the text's key phrases lead to ask, and weighs the share of what it
-// answers against its brevity. The text is the sample's reference contexts, or its contexts if it has none
-// of those. A text that is too long for one prompt is read in windows, each with its own key phrases.
+// summaryScore has the judge write yes/no questions about the text's key phrases, and takes the mean of the share
+// that the summary answers with yes and of its conciseness. The text is the sample's reference contexts, or its
+// contexts if it has none of those. A text that is too long for one prompt is read in windows, each with its own
+// key phrases.
 //
 // Every question that was asked counts. Ragas divides by the answers that came back, whatever their number.
 func summaryScore() metrics.Metric {
 	return metrics.Metric{
-		Name:    "summary/score",
-		Doc:     "share of questions on the text's key phrases that the summary answers, and its brevity, half and half",
-		Source:  "Ragas 0.4, summarization score",
-		Formula: "(questions that the summary answers with yes / questions) / 2 + (1 - characters of the summary / characters of the text) / 2, the second term 0 for a summary longer than the text",
+		Name: "summary/score",
+		Doc: "mean of the share of questions about the text's key phrases that the summary answers, and of its " +
+			"conciseness",
+		Source: "Ragas 0.4, summarization score",
+		Formula: "(questions that the summary answers with yes / questions) / 2 + (1 - characters of the summary / " +
+			"characters of the text) / 2, the second term 0 for a summary longer than the text",
 		Calls:   "2 replies for each window of the text, 1 for every 8 questions",
 		Default: true,
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Answer, // and ReferenceContexts or Contexts
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: []*prompts.Prompt{summaryPhrasesPrompt, summaryQuestionsPrompt, summaryVerdictsPrompt, summaryVerdictPrompt},
-		Score:   scoreSummary,
+		Prompts: []*prompts.Prompt{summaryPhrasesPrompt, summaryQuestionsPrompt, summaryVerdictsPrompt,
+			summaryVerdictPrompt},
+		Score: scoreSummary,
 	}
 }
 
-// brevityWeight is Ragas' c.
+// brevityWeight is Ragas' coeff, the weight of conciseness.
 const brevityWeight = 0.5
 
 func scoreSummary(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -44,7 +48,9 @@ func scoreSummary(ctx context.Context, m metrics.Models, s *metrics.Sample) (met
 		texts = s.Contexts
 	}
 	if metrics.Blank(texts...) {
-		return metrics.Score{}, fmt.Errorf("%w: the sample has neither reference_contexts nor contexts, the text to be summed up", metrics.ErrNotApplicable)
+		return metrics.Score{},
+			fmt.Errorf("%w: the sample has neither reference_contexts nor contexts, the text to be summed up",
+				metrics.ErrNotApplicable)
 	}
 	questions, err := summaryQuestions(ctx, m, texts)
 	if err != nil {
@@ -109,11 +115,11 @@ func summaryQuestions(ctx context.Context, m metrics.Models, texts []string) ([]
 	return questions, nil
 }
 
-// errUnfinished says that a list of bounded length was not written to its end. Asking about less text at once,
-// as after errCut, would not help.
+// errUnfinished says that a list of bounded length was cut. Asking about less text at once, as after
+// [metrics.ErrCut], would not help.
 var errUnfinished = errors.New("the list is not finished")
 
-// decodeFirst is decodeList of the first maxPhrases items. What comes after them may be cut.
+// decodeFirst is [ask.DecodeList] of the first maxPhrases items. What comes after them may be cut.
 func decodeFirst(r ask.Reply, nothing []string) ([]string, error) {
 	if items := ask.ParseList(r.Text); r.Cut && len(items) > 0 {
 		if whole, _ := ask.Distinct(items[:len(items)-1]); len(whole) >= maxPhrases {

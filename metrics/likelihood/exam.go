@@ -10,14 +10,15 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// exam asks which questions the answer would let its reader answer.
+// exam is the answerability of questions about the reference, given the answer.
 func exam() metrics.Metric {
 	return metrics.Metric{
-		Name:    "completeness/exam",
-		Doc:     "share of the questions that the judge derives from the reference which the answer lets a reader answer",
+		Name: "completeness/exam",
+		Doc: "share of the questions that the judge generates from the reference that can be answered from the " +
+			"answer",
 		Source:  "EXAM (Sander and Dietz 2021), with questions that the judge writes in place of a textbook's",
 		Formula: "questions with P(yes) >= 1/2 / questions, by the reference with which that is highest",
-		Calls:   "1 reply and 1 choice for each question, for each reference",
+		Calls:   "1 reply and 1 first-token scoring for each question, for each reference",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Answer | metrics.References,
@@ -42,9 +43,10 @@ func scoreExam(ctx context.Context, m metrics.Models, s *metrics.Sample) (metric
 		if len(questions) == 0 {
 			continue
 		}
-		p, err := ask.PollInWindows(ctx, m, examAnswerableYesPrompt, []string{s.Answer}, len(questions), func(text string, i int) any {
-			return examData{text, questions[i]}
-		})
+		p, err := ask.PollInWindows(ctx, m, examAnswerableYesPrompt, []string{s.Answer}, len(questions),
+			func(text string, i int) any {
+				return examData{text, questions[i]}
+			})
 		if err != nil {
 			return metrics.Score{}, err
 		}
@@ -56,7 +58,8 @@ func scoreExam(ctx context.Context, m metrics.Models, s *metrics.Sample) (metric
 			if verdict {
 				passed++
 			}
-			score.Because = append(score.Because, metrics.Finding{Kind: "question", Text: question, Verdict: &verdict, Value: &yes, Where: where})
+			score.Because = append(score.Because, metrics.Finding{Kind: "question", Text: question, Verdict: &verdict,
+				Value: &yes, Where: where})
 		}
 		score.Because = append(score.Because, ask.Doubts(p.Mass)...)
 		if score.Value = float64(passed) / float64(len(questions)); score.Value > best.Value {
@@ -64,7 +67,8 @@ func scoreExam(ctx context.Context, m metrics.Models, s *metrics.Sample) (metric
 		}
 	}
 	if best.Because == nil {
-		return metrics.Score{}, fmt.Errorf("%w: the judge found no question in the references", metrics.ErrNotApplicable)
+		return metrics.Score{}, fmt.Errorf("%w: the judge found no question in the references",
+			metrics.ErrNotApplicable)
 	}
 	return best, nil
 }

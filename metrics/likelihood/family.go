@@ -1,3 +1,17 @@
+// Package likelihood has the metrics that read a judge's probabilities, of a reply's first token or of a whole text, in
+// place of what it writes.
+//
+//   - First-token scoring (backend.CanChoose). Yes/no questions read as P(yes): the methods logit, and
+//     answer_correctness/p_true (P(True), Kadavath et al. 2022, arXiv 2207.05221). The expected grade on a Likert
+//     scale of 1 to 5: score_logit (G-Eval, Liu et al. 2023, arXiv 2303.16634). Pairwise comparison in both orders,
+//     against position bias: rank (Zheng et al. 2023, arXiv 2306.05685). Answerability of questions: exam (EXAM,
+//     Sander and Dietz 2021).
+//   - Log-likelihood of a given text (backend.CanScore), as the geometric mean of its token probabilities: perplexity,
+//     gptscore (Fu et al. 2023, arXiv 2302.04166), bartscore (Yuan et al. 2021, arXiv 2106.11520).
+//   - A reward model's classification head (backend.CanClassify): answer_quality/reward.
+//   - Self-consistency sampling: selfcheck (SelfCheckGPT, Manakul et al. 2023, arXiv 2303.08896), with answers that the
+//     judge samples (backend.CanGenerate) or the dataset holds.
+//   - judge_score is the baseline of them all: a grade that the judge writes.
 package likelihood
 
 import (
@@ -6,7 +20,8 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-// likelihoodFamilyMetrics are the metrics that read a judge's probabilities: yes or no, grades, ranks and likelihoods.
+// Metrics are the metrics that read a judge's probabilities: yes/no questions, grades, pairwise comparisons and
+// log-likelihoods.
 func Metrics() []metrics.Metric {
 	return slices.Concat(logitMetrics(), gradeMetrics(), likelihoodMetrics())
 }

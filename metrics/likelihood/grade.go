@@ -18,7 +18,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// gradeMetrics are grades and comparisons by the judge.
+// gradeMetrics are the judge's grades and pairwise comparisons.
 func gradeMetrics() []metrics.Metric {
 	var list []metrics.Metric
 	for _, a := range gradeAspects() {
@@ -40,12 +40,18 @@ type aspect struct {
 
 func gradeAspects() []aspect {
 	return []aspect{
-		{"faithfulness", "Everything in the answer is said by the text or follows from it.", metrics.Question | metrics.Answer | metrics.Contexts, true},
-		{"answer_relevance", "The answer gives what the question asks for, all of it and nothing besides; whether it is true does not matter.", metrics.Question | metrics.Answer, true},
-		{"context_relevance", "The text holds what the question asks for, and little else.", metrics.Question | metrics.Contexts, false},
-		{"answer_correctness", "The answer says the same as the correct answer, in whatever words.", metrics.Question | metrics.Answer | metrics.References, true},
-		{"completeness", "The answer leaves out nothing that the text says in reply to the question.", metrics.Question | metrics.Answer | metrics.Contexts, false},
-		{"answer_quality", "The answer is helpful, clear and well written, and as long as it needs to be.", metrics.Question | metrics.Answer, true},
+		{"faithfulness", "Everything in the answer is said by the text or follows from it.",
+			metrics.Question | metrics.Answer | metrics.Contexts, true},
+		{"answer_relevance", "The answer gives what the question asks for, all of it and nothing besides; whether it " +
+			"is true does not matter.", metrics.Question | metrics.Answer, true},
+		{"context_relevance", "The text holds what the question asks for, and little else.",
+			metrics.Question | metrics.Contexts, false},
+		{"answer_correctness", "The answer says the same as the correct answer, in whatever words.",
+			metrics.Question | metrics.Answer | metrics.References, true},
+		{"completeness", "The answer leaves out nothing that the text says in reply to the question.",
+			metrics.Question | metrics.Answer | metrics.Contexts, false},
+		{"answer_quality", "The answer is helpful, clear and well written, and as long as it needs to be.",
+			metrics.Question | metrics.Answer, true},
 	}
 }
 
@@ -82,14 +88,15 @@ func judgeScore(a aspect) metrics.Metric {
 	}
 }
 
-// scoreLogit reads the grade to expect from the probabilities of the five digits.
+// scoreLogit is the expected grade over the probabilities of the five digits, by first-token scoring.
 func scoreLogit(a aspect) metrics.Metric {
 	return metrics.Metric{
-		Name:    a.dimension + "/score_logit",
-		Doc:     "the grade from 1 to 5 to expect for " + a.title() + ", by the probability of each digit",
-		Source:  "G-Eval (Liu et al. 2023, arXiv 2303.16634), section 2, its probabilities read instead of sampled",
+		Name: a.dimension + "/score_logit",
+		Doc:  "the expected grade from 1 to 5 for " + a.title() + ", over the probabilities of the five digits",
+		Source: "G-Eval (Liu et al. 2023, arXiv 2303.16634), section 2, its probabilities by first-token scoring " +
+			"instead of sampling",
 		Formula: "(sum of grade x P(grade) - 1) / 4" + a.over(),
-		Calls:   "1 choice" + a.each(),
+		Calls:   "1 first-token scoring" + a.each(),
 		Min:     0,
 		Max:     1,
 		Needs:   a.shown,
@@ -152,10 +159,12 @@ func (a aspect) grade(s *metrics.Sample, grade func(d gradeData) (float64, strin
 	if err != nil {
 		return metrics.Score{}, err
 	}
-	return metrics.Score{Value: value, Because: []metrics.Finding{{Kind: "answer", Text: metrics.Bounded(s.Answer), Value: &value, Reason: reason}}}, nil
+	return metrics.Score{Value: value, Because: []metrics.Finding{{Kind: "answer", Text: metrics.Bounded(s.Answer),
+		Value: &value, Reason: reason}}}, nil
 }
 
-func (a aspect) byReference(s *metrics.Sample, d gradeData, grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
+func (a aspect) byReference(s *metrics.Sample, d gradeData,
+	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
 	var score metrics.Score
 	for _, r := range metrics.NonBlank(s.References) {
 		d.Reference = r.Text
@@ -164,12 +173,14 @@ func (a aspect) byReference(s *metrics.Sample, d gradeData, grade func(d gradeDa
 			return metrics.Score{}, err
 		}
 		score.Value = max(score.Value, value)
-		score.Because = append(score.Because, metrics.Finding{Kind: "reference", Text: r.Text, Value: &value, Reason: reason})
+		score.Because = append(score.Because, metrics.Finding{Kind: "reference", Text: r.Text, Value: &value,
+			Reason: reason})
 	}
 	return score, nil
 }
 
-func (a aspect) byContext(s *metrics.Sample, d gradeData, grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
+func (a aspect) byContext(s *metrics.Sample, d gradeData,
+	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
 	var score metrics.Score
 	contexts := metrics.NonBlank(s.Contexts)
 	for _, c := range contexts {
@@ -187,7 +198,8 @@ func (a aspect) byContext(s *metrics.Sample, d gradeData, grade func(d gradeData
 
 // inWindows grades by texts that may be too long for one prompt. The window with the highest grade counts,
 // or that with the lowest where any window can show a want.
-func (a aspect) inWindows(texts []string, d gradeData, grade func(d gradeData) (float64, string, error)) (metrics.Finding, error) {
+func (a aspect) inWindows(texts []string, d gradeData,
+	grade func(d gradeData) (float64, string, error)) (metrics.Finding, error) {
 	found, err := metrics.EachWindow(texts, func(text string) (metrics.Finding, error) {
 		d.Context = text
 		value, reason, err := grade(d)
@@ -244,9 +256,11 @@ var (
 // The forms of a grade. A number has no letter, digit or mark before it that would make it part of
 // something else, and may be negative, so that it can be refused.
 var (
-	gradeScale  = regexp.MustCompile(`(?i)\b(?:scale\s+(?:of|from)?|from|between|range\s+of|out\s+of)?\s*\b[01]\s*(?:-|–|—|to|and|through)\s*10\b`)
-	gradeOfTen  = regexp.MustCompile(`(?i)(-?\d+(?:[.,]\d+)?)\s*(?:/|／|out\s+of|of)\s*(\d+)`)
-	gradeLabel  = regexp.MustCompile(`(?i)\b(?:score|rating|grade|rate|mark)\b["'*_]*\s*(?:is|of|:|=|：)?\s*["'*_]*\s*(-?\d+(?:[.,]\d+)?)`)
+	gradeScale = regexp.MustCompile(`(?i)\b(?:scale\s+(?:of|from)?|from|between|range\s+of|` +
+		`out\s+of)?\s*\b[01]\s*(?:-|–|—|to|and|through)\s*10\b`)
+	gradeOfTen = regexp.MustCompile(`(?i)(-?\d+(?:[.,]\d+)?)\s*(?:/|／|out\s+of|of)\s*(\d+)`)
+	gradeLabel = regexp.MustCompile(`(?i)\b(?:score|rating|grade|rate|mark)\b["'*_]*\s*(?:is|of|:|=|` +
+		`：)?\s*["'*_]*\s*(-?\d+(?:[.,]\d+)?)`)
 	gradeNumber = regexp.MustCompile(`-?\d+(?:[.,]\d+)?`)
 	gradeRange  = regexp.MustCompile(`\d\s*(?:-|–|—|to|or)\s*\d`)
 )

@@ -87,7 +87,8 @@ func TestDecodeGrade(t *testing.T) {
 }
 
 func FuzzDecodeGrade(f *testing.F) {
-	for _, text := range []string{"8/10", "Score: 8.5", "On a scale of 0 to 10, 7", "eight", "-1", "1e999", "９", "7–8", "10.", "٨,٥"} {
+	for _, text := range []string{"8/10", "Score: 8.5", "On a scale of 0 to 10, 7", "eight", "-1", "1e999", "９", "7–8",
+		"10.", "٨,٥"} {
 		f.Add(text, false)
 		f.Add(text, true)
 	}
@@ -109,38 +110,46 @@ func writes(replies ...string) *backendtest.Fake {
 }
 
 func TestJudgeScore(t *testing.T) {
-	metrictest.WantValue(t, "a plain grade", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_relevance/judge_score"), writes("8"), metrictest.Ferry()), 0.8, 0.8)
+	metrictest.WantValue(t, "a plain grade", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_relevance/judge_score"), writes("8"), metrictest.Ferry()), 0.8, 0.8)
 	judge := writes("What a nice ferry!", "Score: 15", "Score: 8.5/10")
-	metrictest.WantValue(t, "bad replies first", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/judge_score"), judge, metrictest.Ferry()), 0.85)
+	metrictest.WantValue(t, "bad replies first", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_quality/judge_score"), judge, metrictest.Ferry()), 0.85)
 	if n := judge.Stats().Generates; n != 3 {
 		t.Errorf("asked %d times", n)
 	}
-	got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/judge_score"), writes("Splendid."), metrictest.Ferry())
+	got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/judge_score"), writes("Splendid."),
+		metrictest.Ferry())
 	if got.Kind != metrics.BadReply || !strings.Contains(got.Error, "Splendid.") {
 		t.Errorf("no grade: %+v", got)
 	}
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/judge_score"), writes("11"), metrictest.Ferry()); got.Kind != metrics.BadReply {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/judge_score"), writes("11"),
+		metrictest.Ferry()); got.Kind != metrics.BadReply {
 		t.Errorf("a grade of 11: %+v", got)
 	}
 
 	sample := metrictest.Ferry()
 	sample.References = []string{"14 euros.", "Fourteen."}
-	metrictest.WantValue(t, "the best reference counts", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/judge_score"), writes("3", "9"), sample), 0.9, 0.3, 0.9)
-	metrictest.WantValue(t, "the mean over contexts", metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/judge_score"), writes("9", "2"), sample), 0.55, 0.9, 0.2)
+	metrictest.WantValue(t, "the best reference counts", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_correctness/judge_score"), writes("3", "9"), sample), 0.9, 0.3, 0.9)
+	metrictest.WantValue(t, "the mean over contexts", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "context_relevance/judge_score"), writes("9", "2"), sample), 0.55, 0.9, 0.2)
 	sample.Contexts = manySentences("The ferry costs 14 euros.")
 	in := func(judge *backendtest.Fake) *backendtest.Fake {
 		judge.About.Context = 550
 		return judge
 	}
-	got = metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/judge_score"), in(writes("2", "7", "4")), sample)
+	got = metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/judge_score"), in(writes("2", "7", "4")),
+		sample)
 	metrictest.WantValue(t, "the best window counts", got, 0.7, 0.7)
 	if got.Score != nil && !strings.HasPrefix(got.Score.Because[0].Where, "window 2 of ") {
 		t.Errorf("the finding is %+v", got.Score.Because[0])
 	}
-	metrictest.WantValue(t, "the worst window counts", metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/judge_score"), in(writes("5", "2", "4")), sample), 0.2, 0.2)
+	metrictest.WantValue(t, "the worst window counts", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "completeness/judge_score"), in(writes("5", "2", "4")), sample), 0.2, 0.2)
 }
 
-// An engine that can is held to a number, and what an aspect does not look at is not shown.
+// An engine with constrained decoding is held to a number, and what an aspect does not look at is not shown.
 func TestJudgeScorePrompt(t *testing.T) {
 	judge := &backendtest.Fake{
 		About: backend.Info{Ops: backend.CanGenerate | backend.CanConstrain},
@@ -154,7 +163,8 @@ func TestJudgeScorePrompt(t *testing.T) {
 	}
 	sample := metrictest.Ferry()
 	sample.References = []string{"14 euros."}
-	metrictest.WantValue(t, "by a schema", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_relevance/judge_score"), judge, sample), 0.4)
+	metrictest.WantValue(t, "by a schema", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_relevance/judge_score"), judge, sample), 0.4)
 }
 
 // gradesWith is a judge that gives the digits from 1 to 5 these probabilities.
@@ -167,13 +177,17 @@ func gradesWith(p ...float64) *backendtest.Fake {
 func TestScoreLogit(t *testing.T) {
 	check := func(what string, want float64, p ...float64) {
 		t.Helper()
-		metrictest.WantValue(t, what, metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/score_logit"), gradesWith(p...), metrictest.Ferry()), want, want)
+		metrictest.WantValue(t, what, metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/score_logit"),
+			gradesWith(p...), metrictest.Ferry()), want, want)
 	}
 	check("symmetric", 0.5, 0.1, 0.2, 0.4, 0.2, 0.1)
 	check("certain", 1, 1e-300, 1e-300, 1e-300, 1e-300, 1)
-	check("skew: (1 + 2*.5 + 5*.25 - 1) / 4 of the odds 1:2:1 on 1, 2 and 5", (0.25*1+0.5*2+0.25*5-1)/4, 0.1, 0.2, 1e-300, 1e-300, 0.1)
-	got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/score_logit"), gradesWith(0.01, 0.01, 0.01, 0.01, 0.01), metrictest.Ferry())
-	if got.Score == nil || !strings.Contains(got.Score.Because[0].Reason, "only 0.05 of") || !strings.Contains(got.Score.Because[0].Reason, "P(3) = 0.200") {
+	check("skew: (1 + 2*.5 + 5*.25 - 1) / 4 of the odds 1:2:1 on 1, 2 and 5", (0.25*1+0.5*2+0.25*5-1)/4, 0.1, 0.2,
+		1e-300, 1e-300, 0.1)
+	got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/score_logit"),
+		gradesWith(0.01, 0.01, 0.01, 0.01, 0.01), metrictest.Ferry())
+	if got.Score == nil || !strings.Contains(got.Score.Because[0].Reason, "only 0.05 of") ||
+		!strings.Contains(got.Score.Because[0].Reason, "P(3) = 0.200") {
 		t.Errorf("%+v", got.Score)
 	}
 }
@@ -197,7 +211,8 @@ func TestRank(t *testing.T) {
 	bias := 1.0 // odds that A has for its place
 	judge := chooses(func(a, b string) float64 { return bias * quality[a] / (bias*quality[a] + quality[b]) })
 	rank := func(answer string, others ...string) metrics.Result {
-		return metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/rank"), judge, metrics.Sample{Question: "Q?", Answer: answer, OtherAnswers: others})
+		return metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/rank"), judge,
+			metrics.Sample{Question: "Q?", Answer: answer, OtherAnswers: others})
 	}
 	metrictest.WantValue(t, "the best of three", rank("good", "fair", "poor"), 1, 3.0/5, 3.0/4)
 	metrictest.WantValue(t, "the middle one", rank("fair", "good", "poor"), 0.5, 2.0/5, 2.0/3)
@@ -213,7 +228,8 @@ func TestRank(t *testing.T) {
 	if want := "the order changed the verdict in 1 of 2 comparisons"; notes(got) != want {
 		t.Errorf("the notes are %q, want %q", notes(got), want)
 	}
-	if r := got.Score.Because[0].Reason; !strings.Contains(r, "is 0.516 where it stands first, 0.294 where it stands second") || !strings.Contains(r, "changed") {
+	if r := got.Score.Because[0].Reason; !strings.Contains(r,
+		"is 0.516 where it stands first, 0.294 where it stands second") || !strings.Contains(r, "changed") {
 		t.Errorf("the first comparison: %q", r)
 	}
 	bias = 100
@@ -232,8 +248,10 @@ func TestRankIsFair(t *testing.T) {
 	for range 50 {
 		one, two := rng.Float64(), rng.Float64()
 		judge := chooses(func(a, _ string) float64 { return map[bool]float64{true: one, false: two}[a == "left"] })
-		left := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/rank"), judge, metrics.Sample{Question: "Q?", Answer: "left", OtherAnswers: []string{"right"}})
-		right := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/rank"), judge, metrics.Sample{Question: "Q?", Answer: "right", OtherAnswers: []string{"left"}})
+		left := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/rank"), judge,
+			metrics.Sample{Question: "Q?", Answer: "left", OtherAnswers: []string{"right"}})
+		right := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/rank"), judge,
+			metrics.Sample{Question: "Q?", Answer: "right", OtherAnswers: []string{"left"}})
 		if left.Score == nil || right.Score == nil || left.Score.Value+right.Score.Value != 1 {
 			t.Fatalf("probabilities %v and %v of A: %+v and %+v", one, two, left, right)
 		}
@@ -250,16 +268,20 @@ func TestRankByReferences(t *testing.T) {
 		}
 		return nil
 	}
-	sample := metrics.Sample{Question: "Q?", Answer: "14", OtherAnswers: []string{"40"}, References: []string{"fourteen", "", "14 euros"}}
-	metrictest.WantValue(t, "references", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/rank"), judge, sample), 1, 0.8)
+	sample := metrics.Sample{Question: "Q?", Answer: "14", OtherAnswers: []string{"40"},
+		References: []string{"fourteen", "", "14 euros"}}
+	metrictest.WantValue(t, "references", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/rank"),
+		judge, sample), 1, 0.8)
 }
 
 // Texts that are too long are read in windows, and the probabilities are the mean over them.
 func TestRankInWindows(t *testing.T) {
 	judge := chooses(func(a, _ string) float64 { return map[bool]float64{true: 0.9, false: 0.3}[a == "good"] })
 	judge.About.Context = 500
-	sample := metrics.Sample{Question: "Q?", Answer: "good", OtherAnswers: []string{"poor"}, Contexts: manySentences("So it is.")}
-	metrictest.WantValue(t, "windows", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/rank"), judge, sample), 1, 0.8)
+	sample := metrics.Sample{Question: "Q?", Answer: "good", OtherAnswers: []string{"poor"},
+		Contexts: manySentences("So it is.")}
+	metrictest.WantValue(t, "windows", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/rank"), judge,
+		sample), 1, 0.8)
 	if n := judge.Stats().Scores; n < 4 || n%2 != 0 {
 		t.Errorf("%d choices", n)
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// likelihoodMetrics are read from the probabilities of texts.
+// likelihoodMetrics are read from the token probabilities of given texts.
 //
-// All but rewards and differences are geometric means of token probabilities: exp of the mean of the natural
-// logarithms, in [0, 1], the reciprocal of perplexity. They compare texts under one model; between models,
-// whose tokens differ, they say nothing. The token that ends a text is not counted.
+// All but rewards and differences are geometric means of token probabilities: exp of the mean log-probability, in
+// [0, 1], the reciprocal of perplexity. They compare texts under one model; between models, whose tokenisers
+// differ, they say nothing. The end-of-sequence token is not counted.
 func likelihoodMetrics() []metrics.Metric {
 	return slices.Concat(
 		[]metrics.Metric{answerPerplexity(), pTrue(), answerReward(), rewardLikelihood()},
@@ -37,16 +37,17 @@ type sourceData struct {
 	Text string
 }
 
-// A likelihood is how probable a text is after a prompt.
+// A likelihood is how probable a text is as the continuation of a prompt.
 type likelihood struct {
 	text   string
 	tokens int
-	mean   float64 // of the natural logarithms of the tokens' probabilities
+	mean   float64 // of the tokens' log-probabilities, natural logarithms
 	least  float64 // the lowest of them
 }
 
-// likelihoodOf asks how probable it is that the judge would say text.
-func likelihoodOf(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, text string) (likelihood, error) {
+// likelihoodOf is the likelihood of text as the judge's reply.
+func likelihoodOf(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
+	text string) (likelihood, error) {
 	text = strings.TrimSpace(text)
 	lists, err := ask.LogProbs(ctx, m, prompt, data, []string{text})
 	if err != nil {
@@ -62,19 +63,22 @@ func likelihoodOf(ctx context.Context, m metrics.Models, prompt *prompts.Prompt,
 // value is the geometric mean of the tokens' probabilities.
 func (l likelihood) value() float64 { return probability(l.mean) }
 
-// probability undoes a logarithm that may be above 0 by rounding.
+// probability is exp of a log-probability that may be above 0 by rounding.
 func probability(log float64) float64 { return min(1, math.Exp(log)) }
 
-// finding says of what the likelihood is and what stands behind its value.
+// finding shows the text and what its likelihood comes from.
 func (l likelihood) finding(where string) metrics.Finding {
 	value := l.value()
-	reason := fmt.Sprintf("%d tokens, perplexity %.4g, the least probable token %.2g", l.tokens, math.Exp(-l.mean), math.Exp(l.least))
-	return metrics.Finding{Kind: "likelihood", Text: metrics.Bounded(l.text), Value: &value, Reason: reason, Where: where}
+	reason := fmt.Sprintf("%d tokens, perplexity %.4g, the least probable token %.2g", l.tokens, math.Exp(-l.mean),
+		math.Exp(l.least))
+	return metrics.Finding{Kind: "likelihood", Text: metrics.Bounded(l.text), Value: &value, Reason: reason,
+		Where: where}
 }
 
 // likelihoodInWindows is likelihoodOf after a prompt that shows texts, which may be too long for it: data is
 // given the part to show, and the window that makes the text most probable counts.
-func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string, data func(text string) any, text string) (best likelihood, where string, err error) {
+func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, texts []string,
+	data func(text string) any, text string) (best likelihood, where string, err error) {
 	if metrics.Blank(texts...) {
 		return likelihood{}, "", fmt.Errorf("%w: there is no text to show", metrics.ErrNotApplicable)
 	}
@@ -90,11 +94,12 @@ func likelihoodInWindows(ctx context.Context, m metrics.Models, prompt *prompts.
 
 func answerPerplexity() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_quality/perplexity",
-		Doc:     "geometric mean of the answer's token probabilities after the question: the reciprocal of its perplexity",
-		Source:  "perplexity (Jelinek et al. 1977), turned round so that it is bounded and higher is better",
+		Name: "answer_quality/perplexity",
+		Doc: "geometric mean of the answer's token probabilities given the question: the reciprocal of its " +
+			"perplexity",
+		Source:  "perplexity (Jelinek et al. 1977), its reciprocal, so that it is bounded and higher is better",
 		Formula: "exp(mean log p(token)) = 1 / perplexity",
-		Calls:   "1 text to weigh",
+		Calls:   "1 text's log-likelihood",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
@@ -113,11 +118,13 @@ func answerPerplexity() metrics.Metric {
 // perplexityMetrics are unitxt's context relevance, over all contexts and over the first few.
 func perplexityMetrics() []metrics.Metric {
 	base := metrics.Metric{
-		Name:    "context_relevance/perplexity",
-		Doc:     "how probable the question is after a context: geometric mean of its token probabilities, the best context's",
-		Source:  "unitxt's perplexity for context relevance (IBM), with our prompt, and without the token that ends a text",
+		Name: "context_relevance/perplexity",
+		Doc: "geometric mean of the question's token probabilities given a context, for the context with which " +
+			"it is highest",
+		Source: "unitxt's perplexity for context relevance (IBM), with our prompt, and without the end-of-sequence " +
+			"token",
 		Formula: "max over contexts of exp(mean log p(token of the question | context)) = 1 / perplexity",
-		Calls:   "1 text to weigh for each context",
+		Calls:   "1 text's log-likelihood for each context",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
@@ -135,13 +142,15 @@ func perplexityMetrics() []metrics.Metric {
 	for _, k := range []int{1, 3, 5} {
 		at := base
 		at.Name = fmt.Sprintf("context_relevance/perplexity_at_%d", k)
-		at.Doc = fmt.Sprintf("how probable the question is after a context: the mean over the first %d retrieved", k)
-		at.Formula = fmt.Sprintf("mean over the first %d contexts, or those there are, of exp(mean log p(token of the question | context))", k)
+		at.Doc = fmt.Sprintf("geometric mean of the question's token probabilities given a context: "+
+			"the mean over the first %d retrieved", k)
+		at.Formula = fmt.Sprintf("mean over the first %d contexts, or those there are, of exp(mean log p(token of "+
+			"the question | context))", k)
 		at.Calls = fmt.Sprintf("%d texts to weigh at most", k)
 		if k == 1 {
-			at.Doc = "how probable the question is after the context retrieved first"
+			at.Doc = "geometric mean of the question's token probabilities given the context retrieved first"
 			at.Formula = "exp(mean log p(token of the question | first context))"
-			at.Calls = "1 text to weigh"
+			at.Calls = "1 text's log-likelihood"
 		}
 		at.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			values, because, err := questionLikelihoods(ctx, m, s, k)
@@ -159,12 +168,15 @@ func perplexityMetrics() []metrics.Metric {
 	return list
 }
 
-// questionLikelihoods is how probable the question is after each of the first k contexts that hold text, at
+// questionLikelihoods is the likelihood of the question given each of the first k contexts that hold text, at
 // least one.
-func questionLikelihoods(ctx context.Context, m metrics.Models, s *metrics.Sample, k int) (values []float64, because []metrics.Finding, err error) {
+func questionLikelihoods(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	k int) (values []float64, because []metrics.Finding, err error) {
 	contexts := metrics.NonBlank(s.Contexts)
 	for _, c := range contexts[:min(k, len(contexts))] {
-		l, where, err := likelihoodInWindows(ctx, m, likelihoodQuestionPrompt, []string{c.Text}, func(text string) any { return sourceData{text} }, s.Question)
+		l, where, err := likelihoodInWindows(ctx, m, likelihoodQuestionPrompt, []string{c.Text}, func(text string) any {
+			return sourceData{text}
+		}, s.Question)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -179,9 +191,9 @@ func pTrue() metrics.Metric {
 	return metrics.Metric{
 		Name:    "answer_correctness/p_true",
 		Doc:     "probability with which the judge itself holds the answer to be true, without a reference",
-		Source:  "P(True) (Kadavath et al. 2022, arXiv 2207.05221), without further samples",
+		Source:  "P(True) (Kadavath et al. 2022, arXiv 2207.05221), without the brainstormed samples",
 		Formula: "P(True) / (P(True) + P(False))",
-		Calls:   "1 choice",
+		Calls:   "1 first-token scoring",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
@@ -200,7 +212,7 @@ func pTrue() metrics.Metric {
 func answerReward() metrics.Metric {
 	return metrics.Metric{
 		Name:    "answer_quality/reward",
-		Doc:     "what a reward model gives the answer for the question",
+		Doc:     "a reward model's score of the answer to the question",
 		Source:  "unitxt's answer reward (IBM)",
 		Formula: "1 / (1 + exp(-reward))",
 		Calls:   "1 pair for the judge's classification head",
@@ -214,13 +226,14 @@ func answerReward() metrics.Metric {
 				return metrics.Score{}, err
 			}
 			value := logistic(reward)
-			return metrics.Score{Value: value, Because: []metrics.Finding{{Kind: "reward", Text: metrics.Bounded(s.Answer), Value: &reward,
-				Reason: "the number that the model's head gave"}}}, nil
+			return metrics.Score{Value: value,
+				Because: []metrics.Finding{{Kind: "reward", Text: metrics.Bounded(s.Answer), Value: &reward,
+					Reason: "the number that the model's head gave"}}}, nil
 		},
 	}
 }
 
-// headOf returns the one number that the judge's classification head gives a pair.
+// headOf returns the single output of the judge's classification head for a pair.
 func headOf(ctx context.Context, m metrics.Models, p backend.Pair) (float64, error) {
 	lists, err := backend.Classify(ctx, m.Role(backend.Judge), []backend.Pair{p})
 	if err != nil {
@@ -228,7 +241,8 @@ func headOf(ctx context.Context, m metrics.Models, p backend.Pair) (float64, err
 	}
 	m.Note(backend.EncodeKey(m.Role(backend.Judge).Info(), backend.HeadOutputs, p), 0, 0)
 	if len(lists) != 1 || len(lists[0]) != 1 {
-		return 0, fmt.Errorf("reward: the model's head gave %v, want one number: a classifier is no reward model", lists)
+		return 0, fmt.Errorf("reward: the model's head gave %v, want one number: a classifier is no reward model",
+			lists)
 	}
 	x := float64(lists[0][0])
 	if !ask.Finite([]float64{x}) {
@@ -239,15 +253,17 @@ func headOf(ctx context.Context, m metrics.Models, p backend.Pair) (float64, err
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// rewardLikelihood stands in for a reward model where there is none: how much more probable the question
-// makes the answer. Unlike perplexity it favours no answer for common words alone.
+// rewardLikelihood stands in for a reward model where there is none: the pointwise mutual information of question
+// and answer. Unlike perplexity it favours no answer for common words alone.
 func rewardLikelihood() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_quality/reward_likelihood",
-		Doc:     "how far the question makes the answer more probable: a stand-in for answer_quality/reward that needs no reward model, and is none",
-		Source:  "Assay; pointwise mutual information, per token, in place of unitxt's reward",
-		Formula: "1 / (1 + exp(-d)), d = mean log p(token | question) - mean log p(token); 1/2: the question makes no difference",
-		Calls:   "2 texts to weigh",
+		Name: "answer_quality/reward_likelihood",
+		Doc: "pointwise mutual information of question and answer, per token: a substitute for " +
+			"answer_quality/reward that needs no reward model, and is none",
+		Source: "Assay; pointwise mutual information, per token, in place of unitxt's reward",
+		Formula: "1 / (1 + exp(-d)), d = mean log p(token | question) - mean log p(token); 1/2: the question makes " +
+			"no difference",
+		Calls:   "the log-likelihoods of 2 texts",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
@@ -267,7 +283,9 @@ func scoreRewardLikelihood(ctx context.Context, m metrics.Models, s *metrics.Sam
 		return metrics.Score{}, err
 	}
 	if asked.tokens != alone.tokens {
-		return metrics.Score{}, errors.New("the answer is cut into other tokens after the question than without it: they cannot be compared")
+		return metrics.Score{},
+			errors.New("the answer is cut into other tokens after the question than without it: they cannot be " +
+				"compared")
 	}
 	return metrics.Score{
 		Value:   logistic(asked.mean - alone.mean),

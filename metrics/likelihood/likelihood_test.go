@@ -43,11 +43,13 @@ func TestPerplexity(t *testing.T) {
 		t.Errorf("a text that is all but impossible: %+v", got)
 	}
 	judge = &backendtest.Fake{LogProbs: func([]backend.Message, string) []float64 { return []float64{0, math.NaN()} }}
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/perplexity"), judge, sample); got.Kind != metrics.Failed {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/perplexity"), judge,
+		sample); got.Kind != metrics.Failed {
 		t.Errorf("probabilities that are none: %+v", got)
 	}
 	judge.About.Context = 5
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/perplexity"), judge, sample); got.Kind != metrics.TooLong {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/perplexity"), judge,
+		sample); got.Kind != metrics.TooLong {
 		t.Errorf("no room: %+v", got)
 	}
 }
@@ -65,11 +67,18 @@ func TestContextPerplexity(t *testing.T) {
 		t.Errorf("after %q", prompt)
 		return nil
 	})
-	sample := metrics.Sample{Question: "What does the ferry cost?", Contexts: []string{"alpha", "beta", " ", "gamma", "delta"}}
-	metrictest.WantValue(t, "the best", metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity"), judge, sample), 0.8, 0.2, 0.8, 0.5, 0.1)
-	metrictest.WantValue(t, "at 1", metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity_at_1"), judge, sample), 0.2, 0.2)
-	metrictest.WantValue(t, "at 3", metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity_at_3"), judge, sample), 0.5, 0.2, 0.8, 0.5)
-	metrictest.WantValue(t, "at 5, of four", metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity_at_5"), judge, sample), 0.4, 0.2, 0.8, 0.5, 0.1)
+	sample := metrics.Sample{Question: "What does the ferry cost?", Contexts: []string{"alpha", "beta", " ", "gamma",
+		"delta"}}
+	metrictest.WantValue(t, "the best",
+		metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity"), judge, sample), 0.8, 0.2, 0.8,
+		0.5, 0.1)
+	metrictest.WantValue(t, "at 1",
+		metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity_at_1"), judge, sample), 0.2, 0.2)
+	metrictest.WantValue(t, "at 3",
+		metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity_at_3"), judge, sample), 0.5, 0.2,
+		0.8, 0.5)
+	metrictest.WantValue(t, "at 5, of four", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "context_relevance/perplexity_at_5"), judge, sample), 0.4, 0.2, 0.8, 0.5, 0.1)
 	got := metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/perplexity_at_5"), judge, sample)
 	if last := got.Score.Because[3]; last.Where != "context 5" || last.Text != "delta" {
 		t.Errorf("the last finding is %+v", last)
@@ -112,11 +121,15 @@ func TestBARTScore(t *testing.T) {
 		return []float64{0.5}
 	})
 	sample := metrics.Sample{Answer: "answer", References: []string{"near", "far"}, Contexts: []string{"near"}}
-	metrictest.WantValue(t, "precision", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/bartscore_precision"), judge, sample), 0.25, 0.25, 0.01)
-	metrictest.WantValue(t, "recall", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/bartscore_recall"), judge, sample), 0.16, 0.09, 0.16)
+	metrictest.WantValue(t, "precision", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_correctness/bartscore_precision"), judge, sample), 0.25, 0.25, 0.01)
+	metrictest.WantValue(t, "recall",
+		metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/bartscore_recall"), judge, sample), 0.16,
+		0.09, 0.16)
 	f := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/bartscore_f"), judge, sample)
 	metrictest.WantValue(t, "f", f, 0.15, 0.25, 0.09, 0.01, 0.16) // sqrt(0.25 * 0.09)
-	metrictest.WantValue(t, "faithfulness", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/bartscore"), judge, sample), 0.25, 0.25)
+	metrictest.WantValue(t, "faithfulness", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/bartscore"),
+		judge, sample), 0.25, 0.25)
 
 	// F weighs what precision and recall have weighed.
 	for i, name := range []string{"answer_correctness/bartscore_precision", "answer_correctness/bartscore_recall"} {
@@ -143,10 +156,14 @@ func TestGPTScore(t *testing.T) {
 		}
 		return []float64{0.3}
 	})
-	sample := metrics.Sample{Question: "What does the ferry cost?", Answer: "14 euros.", References: []string{"free", "14"}, Contexts: []string{"The pier is green."}}
-	metrictest.WantValue(t, "correctness", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/gptscore"), judge, sample), 0.6, 0.1, 0.6)
-	metrictest.WantValue(t, "faithfulness", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/gptscore"), judge, sample), 0.2, 0.2)
-	for _, name := range []string{"answer_relevance/gptscore", "answer_quality/gptscore_fluency", "answer_quality/gptscore_coherence"} {
+	sample := metrics.Sample{Question: "What does the ferry cost?", Answer: "14 euros.",
+		References: []string{"free", "14"}, Contexts: []string{"The pier is green."}}
+	metrictest.WantValue(t, "correctness", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_correctness/gptscore"), judge, sample), 0.6, 0.1, 0.6)
+	metrictest.WantValue(t, "faithfulness", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/gptscore"),
+		judge, sample), 0.2, 0.2)
+	for _, name := range []string{"answer_relevance/gptscore", "answer_quality/gptscore_fluency",
+		"answer_quality/gptscore_coherence"} {
 		metrictest.WantValue(t, name, metrictest.Score(t, metrictest.One(t, Metrics(), name), judge, sample), 0.3, 0.3)
 	}
 	if len(asked) != 6 {
@@ -163,16 +180,22 @@ func TestReward(t *testing.T) {
 			return outputs
 		}}
 	}
-	metrictest.WantValue(t, "an indifferent head", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(0), metrictest.Ferry()), 0.5, 0)
-	metrictest.WantValue(t, "odds of 3 to 1", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(float32(math.Log(3))), metrictest.Ferry()), 1/(1+math.Exp(-float64(float32(math.Log(3))))))
-	metrictest.WantValue(t, "far below", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(-1000), metrictest.Ferry()), 0, -1000)
-	metrictest.WantValue(t, "far above", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(1000), metrictest.Ferry()), 1, 1000)
+	metrictest.WantValue(t, "an indifferent head", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_quality/reward"), head(0), metrictest.Ferry()), 0.5, 0)
+	metrictest.WantValue(t, "odds of 3 to 1", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"),
+		head(float32(math.Log(3))), metrictest.Ferry()), 1/(1+math.Exp(-float64(float32(math.Log(3))))))
+	metrictest.WantValue(t, "far below", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"),
+		head(-1000), metrictest.Ferry()), 0, -1000)
+	metrictest.WantValue(t, "far above", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"),
+		head(1000), metrictest.Ferry()), 1, 1000)
 	for _, outputs := range [][]float32{{1, 2, 3}, {}, {float32(math.NaN())}, {float32(math.Inf(1))}} {
-		if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(outputs...), metrictest.Ferry()); got.Kind != metrics.Failed {
+		if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(outputs...),
+			metrictest.Ferry()); got.Kind != metrics.Failed {
 			t.Errorf("a head that gives %v: %+v", outputs, got)
 		}
 	}
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(0), metrictest.Ferry()); len(got.Calls) != 1 {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward"), head(0),
+		metrictest.Ferry()); len(got.Calls) != 1 {
 		t.Errorf("%d keys", len(got.Calls))
 	}
 }
@@ -185,9 +208,11 @@ func TestRewardLikelihood(t *testing.T) {
 		return []float64{0.4, 0.1} // a geometric mean of 0.2
 	})
 	// The logistic function of log 0.6 - log 0.2 is 0.6 / (0.6 + 0.2).
-	metrictest.WantValue(t, "three times as probable", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward_likelihood"), judge, metrictest.Ferry()), 0.75, 0.6, 0.2)
+	metrictest.WantValue(t, "three times as probable", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_quality/reward_likelihood"), judge, metrictest.Ferry()), 0.75, 0.6, 0.2)
 	judge = weighs(func(string, string) []float64 { return []float64{0} })
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward_likelihood"), judge, metrictest.Ferry()); got.Kind != metrics.Failed {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward_likelihood"), judge,
+		metrictest.Ferry()); got.Kind != metrics.Failed {
 		t.Errorf("an impossible text: %+v", got)
 	}
 	judge = weighs(func(prompt, _ string) []float64 {
@@ -196,7 +221,8 @@ func TestRewardLikelihood(t *testing.T) {
 		}
 		return []float64{0.5}
 	})
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward_likelihood"), judge, metrictest.Ferry()); got.Kind != metrics.Failed || !strings.Contains(got.Error, "other tokens") {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_quality/reward_likelihood"), judge,
+		metrictest.Ferry()); got.Kind != metrics.Failed || !strings.Contains(got.Error, "other tokens") {
 		t.Errorf("other tokens: %+v", got)
 	}
 }
@@ -208,22 +234,29 @@ func TestPTrue(t *testing.T) {
 		}
 		return 0.4
 	})
-	metrictest.WantValue(t, "the words are True and False", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/p_true"), judge, metrictest.Ferry()), 0.4, 0.4)
+	metrictest.WantValue(t, "the words are True and False", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_correctness/p_true"), judge, metrictest.Ferry()), 0.4, 0.4)
 }
 
 func TestSelfCheckNgram(t *testing.T) {
 	// Of four words, "red" is two and "cat" one: the square root of 1/2 * 1/4.
 	sample := metrics.Sample{Answer: "Red cat.", OtherAnswers: []string{"red dog", "  "}}
-	metrictest.WantValue(t, "two words", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample), math.Sqrt(1.0/8), math.Sqrt(1.0/8))
-	// Sentences have their own means; the whole is the mean over words: (1/2 * 1/2 * 1/4)^(1/3), of counts red 4, cat 2, dog 2.
+	metrictest.WantValue(t, "two words", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample), math.Sqrt(1.0/8), math.Sqrt(1.0/8))
+	// Sentences have their own means; the whole is the mean over words: (1/2 * 1/2 * 1/4)^(1/3), of counts red 4, cat
+	// 2, dog 2.
 	sample = metrics.Sample{Answer: "Red. Red cat.", OtherAnswers: []string{"Red dog.", "Red cat? Dog!"}}
-	metrictest.WantValue(t, "two sentences", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample), math.Cbrt(1.0/16), 0.5, math.Sqrt(1.0/8))
+	metrictest.WantValue(t, "two sentences", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample), math.Cbrt(1.0/16), 0.5,
+		math.Sqrt(1.0/8))
 	sample.Answer = "?!"
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample); got.Kind != metrics.NotApplicable {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil,
+		sample); got.Kind != metrics.NotApplicable {
 		t.Errorf("no words: %+v", got)
 	}
 	sample.Answer = "Red \xff"
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample); got.Kind != metrics.Invalid {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil,
+		sample); got.Kind != metrics.Invalid {
 		t.Errorf("no text: %+v", got)
 	}
 	if got := metrics.Bounded(strings.Repeat("\xb6", 301)); len(got) > 310 {
@@ -257,7 +290,8 @@ func TestSelfCheckDraws(t *testing.T) {
 	judge.Reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) {
 		draws = append(draws, fmt.Sprint(req.Draw, " at ", req.Sampling.Temperature))
 		last := req.Messages[len(req.Messages)-1].Text
-		if !strings.Contains(last, "What does the ferry cost?") || !strings.Contains(last, "A ferry ticket costs 14 euros.") {
+		if !strings.Contains(last, "What does the ferry cost?") ||
+			!strings.Contains(last, "A ferry ticket costs 14 euros.") {
 			t.Errorf("drawn from %q", last)
 		}
 		if req.Draw == 3 {
@@ -270,7 +304,8 @@ func TestSelfCheckDraws(t *testing.T) {
 	if want := "0 at 1, 1 at 1, 2 at 1, 3 at 1, 8 at 1, 4 at 1"; strings.Join(draws, ", ") != want {
 		t.Errorf("drawn %q, want %s", draws, want)
 	}
-	other := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram_drawn"), judge, metrictest.Ferry())
+	other := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram_drawn"), judge,
+		metrictest.Ferry())
 	for i, key := range other.Calls {
 		if got.Calls[i] != key {
 			t.Errorf("draw %d of selfcheck_ngram_drawn has another key", i)
@@ -283,7 +318,8 @@ func TestSelfCheckDraws(t *testing.T) {
 	draws = nil
 	sample := metrictest.Ferry()
 	sample.OtherAnswers = []string{"Sample 2 says so.", "Sample 9 says otherwise."}
-	metrictest.WantValue(t, "given answers", metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_prompt"), judge, sample), 0.45, 0.45, 0.45)
+	metrictest.WantValue(t, "given answers", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "faithfulness/selfcheck_prompt"), judge, sample), 0.45, 0.45, 0.45)
 	if draws != nil {
 		t.Errorf("drawn %q although the sample has other answers", draws)
 	}
@@ -293,7 +329,8 @@ func TestSelfCheckEmbed(t *testing.T) {
 	judge := &backendtest.Fake{}
 	check := func(what string, want float64, answer string, others ...string) {
 		t.Helper()
-		got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_embed"), judge, metrics.Sample{Question: "Q?", Answer: answer, OtherAnswers: others})
+		got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_embed"), judge,
+			metrics.Sample{Question: "Q?", Answer: answer, OtherAnswers: others})
 		if got.Score == nil || math.Abs(got.Score.Value-want) > 1e-6 {
 			t.Errorf("%s: %+v %s, want %v", what, got.Score, got.Error, want)
 		}
@@ -303,7 +340,8 @@ func TestSelfCheckEmbed(t *testing.T) {
 	check("the same, in another order", 1, "Red cat. Blue dog.", "Blue dog. Red cat.")
 	check("the nearest sentence counts", 0.75, "Red cat. Blue dog.", "Green bird. Red cat. Blue fish.")
 	check("the mean over others", 0.5, "Red cat.", "Cat red!", "Blue dog.", "!")
-	got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_embed"), judge, metrics.Sample{Question: "Q?", Answer: "Red cat.", OtherAnswers: []string{"!", "?"}})
+	got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_embed"), judge,
+		metrics.Sample{Question: "Q?", Answer: "Red cat.", OtherAnswers: []string{"!", "?"}})
 	if got.Kind != metrics.NotApplicable {
 		t.Errorf("others without words: %+v", got)
 	}
@@ -311,9 +349,10 @@ func TestSelfCheckEmbed(t *testing.T) {
 
 func TestExam(t *testing.T) {
 	questions := map[string]string{
-		"It costs 14 euros and sails daily.": "1. What does it cost?\n2. How often does it sail?\n3. What does it cost?",
-		"Free.":                              "1. Is it free?",
-		"Hm.":                                "No questions.",
+		"It costs 14 euros and sails daily.": "1. What does it cost?\n2. How often does it sail?\n3. What does it " +
+			"cost?",
+		"Free.": "1. Is it free?",
+		"Hm.":   "No questions.",
 	}
 	judge := metrictest.Affirms(func(prompt string) float64 {
 		if !strings.Contains(prompt, "Text:\nThe ferry costs 14 euros.") {
@@ -328,20 +367,23 @@ func TestExam(t *testing.T) {
 		return 0.2
 	})
 	judge.Reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) {
-		text := strings.TrimSuffix(strings.TrimPrefix(req.Messages[len(req.Messages)-1].Text, "Text:\n"), "\nQuestions:")
+		text := strings.TrimSuffix(strings.TrimPrefix(req.Messages[len(req.Messages)-1].Text, "Text:\n"),
+			"\nQuestions:")
 		return questions[text], nil
 	}
 	sample := metrictest.Ferry()
 	check := func(what string, want float64, findings []float64, references ...string) {
 		t.Helper()
 		sample.References = references
-		metrictest.WantValue(t, what, metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge, sample), want, findings...)
+		metrictest.WantValue(t, what, metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge,
+			sample), want, findings...)
 	}
 	check("both", 1, []float64{0.9, 0.5}, "It costs 14 euros and sails daily.")
 	check("the best reference", 1, []float64{0.9, 0.5}, "Free.", "Hm.", "It costs 14 euros and sails daily.")
 	check("none", 0, []float64{0.2}, "Free.")
 	sample.References = []string{"Hm."}
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge, sample); got.Kind != metrics.NotApplicable {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge,
+		sample); got.Kind != metrics.NotApplicable {
 		t.Errorf("no questions: %+v", got)
 	}
 }

@@ -17,27 +17,35 @@ type gptScoreData struct {
 	History                      []metrics.Turn
 }
 
-// gptScoreMetrics weigh the answer after an instruction that asks for one aspect of quality.
+// gptScoreMetrics are the likelihood of the answer given an instruction that asks for one aspect of quality.
 func gptScoreMetrics() []metrics.Metric {
 	list := []struct {
 		name, aspect, instruction string
 		needs                     metrics.Field
 	}{
-		{"answer_relevance/gptscore", "relevance", "Answer the question. Keep to what it asks for.", metrics.Question | metrics.Answer},
-		{"faithfulness/gptscore", "faithfulness", "Answer the question. Say only what the text says.", metrics.Question | metrics.Answer | metrics.Contexts},
-		{"answer_correctness/gptscore", "correctness", "Answer the question. Say the same as the correct answer, in your own words.", metrics.Question | metrics.Answer | metrics.References},
-		{"answer_quality/gptscore_fluency", "fluency", "Answer the question in fluent and faultless language.", metrics.Question | metrics.Answer},
-		{"answer_quality/gptscore_coherence", "coherence", "Answer the question so that each sentence follows from the one before.", metrics.Question | metrics.Answer},
+		{"answer_relevance/gptscore", "relevance", "Answer the question. Keep to what it asks for.",
+			metrics.Question | metrics.Answer},
+		{"faithfulness/gptscore", "faithfulness", "Answer the question. Say only what the text says.",
+			metrics.Question | metrics.Answer | metrics.Contexts},
+		{"answer_correctness/gptscore", "correctness",
+			"Answer the question. Say the same as the correct answer, in your own words.",
+			metrics.Question | metrics.Answer | metrics.References},
+		{"answer_quality/gptscore_fluency", "fluency", "Answer the question in fluent and faultless language.",
+			metrics.Question | metrics.Answer},
+		{"answer_quality/gptscore_coherence", "coherence",
+			"Answer the question so that each sentence follows from the one before.",
+			metrics.Question | metrics.Answer},
 	}
 	var all []metrics.Metric
 	for _, g := range list {
 		a := aspect{shown: g.needs} // what grades are taken over, likelihoods are too
 		all = append(all, metrics.Metric{
-			Name:    g.name,
-			Doc:     "how probable the answer is where " + g.aspect + " is asked for: geometric mean of its token probabilities",
+			Name: g.name,
+			Doc: "geometric mean of the answer's token probabilities given an instruction that asks for " +
+				g.aspect,
 			Source:  "GPTScore (Fu et al. 2023, arXiv 2302.04166), section 3, with equal weights",
 			Formula: "exp(mean log p(token of the answer | instruction))" + a.over(),
-			Calls:   "1 text to weigh" + a.each(),
+			Calls:   "1 text's log-likelihood" + a.each(),
 			Min:     0,
 			Max:     1,
 			Needs:   g.needs,
@@ -67,7 +75,8 @@ func likelihoodScore(l likelihood, where string) metrics.Score {
 	return metrics.Score{Value: l.value(), Because: []metrics.Finding{l.finding(where)}}
 }
 
-func gptScoreByReference(ctx context.Context, m metrics.Models, s *metrics.Sample, d gptScoreData) (metrics.Score, error) {
+func gptScoreByReference(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	d gptScoreData) (metrics.Score, error) {
 	var score metrics.Score
 	for _, r := range metrics.NonBlank(s.References) {
 		d.Reference = r.Text
@@ -81,41 +90,51 @@ func gptScoreByReference(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	return score, nil
 }
 
-// bartScoreMetrics weigh one text after another. BART is trained to write a text after its source without
-// being told; other models are told by the prompt. Weights of tokens are equal, as in the paper.
+// bartScoreMetrics are the likelihood of one text given another. BART is fine-tuned to generate a text from its
+// source without instructions; other models are instructed by the prompt. All tokens weigh the same, as in the
+// paper.
 func bartScoreMetrics() []metrics.Metric {
-	metric := func(name, doc, formula, calls string, needs metrics.Field, score func(context.Context, metrics.Models, *metrics.Sample) (metrics.Score, error)) metrics.Metric {
+	metric := func(name, doc, formula, calls string, needs metrics.Field, score func(context.Context, metrics.Models,
+		*metrics.Sample) (metrics.Score, error)) metrics.Metric {
 		return metrics.Metric{
 			Name: name, Doc: doc, Formula: formula, Calls: calls,
-			Source: "BARTScore (Yuan et al. 2021, arXiv 2106.11520), section 3.2, with a prompt in place of BART's training and exp taken",
-			Min:    0, Max: 1, Needs: needs, Asks: metrics.Asks{backend.Judge: backend.CanScore}, Prompts: []*prompts.Prompt{bartscorePrompt}, Score: score,
+			Source: "BARTScore (Yuan et al. 2021, arXiv 2106.11520), section 3.2, with a prompt in place of BART's " +
+				"fine-tuning and exp taken",
+			Min: 0, Max: 1, Needs: needs, Asks: metrics.Asks{backend.Judge: backend.CanScore},
+			Prompts: []*prompts.Prompt{bartscorePrompt}, Score: score,
 		}
 	}
 	return []metrics.Metric{
 		metric("answer_correctness/bartscore_precision",
-			"how probable the answer is after the reference: geometric mean of its token probabilities",
-			"max over references of P, where log P = mean log p(token of the answer | reference)", "1 text to weigh for each reference", metrics.Answer|metrics.References,
+			"geometric mean of the answer's token probabilities given the reference",
+			"max over references of P, where log P = mean log p(token of the answer | reference)",
+			"1 text's log-likelihood for each reference", metrics.Answer|metrics.References,
 			func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				return scoreBART(ctx, m, s, true, false)
 			}),
 		metric("answer_correctness/bartscore_recall",
-			"how probable the reference is after the answer: geometric mean of its token probabilities",
-			"max over references of R, where log R = mean log p(token of the reference | answer)", "1 text to weigh for each reference", metrics.Answer|metrics.References,
+			"geometric mean of the reference's token probabilities given the answer",
+			"max over references of R, where log R = mean log p(token of the reference | answer)",
+			"1 text's log-likelihood for each reference", metrics.Answer|metrics.References,
 			func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				return scoreBART(ctx, m, s, false, true)
 			}),
 		metric("answer_correctness/bartscore_f",
-			"how probable answer and reference are after each other",
-			"max over references of F, where log F = (log P + log R) / 2, P and R being those of bartscore_precision and bartscore_recall",
-			"2 texts to weigh for each reference", metrics.Answer|metrics.References,
+			"geometric mean of the likelihoods of answer and reference given each other",
+			"max over references of F, where log F = (log P + log R) / 2, P and R being those of bartscore_precision "+
+				"and bartscore_recall",
+			"the log-likelihoods of 2 texts for each reference", metrics.Answer|metrics.References,
 			func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				return scoreBART(ctx, m, s, true, true)
 			}),
 		metric("faithfulness/bartscore",
-			"how probable the answer is after the contexts: geometric mean of its token probabilities",
-			"exp(mean log p(token of the answer | contexts)); of several windows, the highest", "1 text to weigh for each window of the contexts", metrics.Answer|metrics.Contexts,
+			"geometric mean of the answer's token probabilities given the contexts",
+			"exp(mean log p(token of the answer | contexts)); of several windows, the highest",
+			"1 text's log-likelihood for each window of the contexts", metrics.Answer|metrics.Contexts,
 			func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-				l, where, err := likelihoodInWindows(ctx, m, bartscorePrompt, s.Contexts, func(text string) any { return sourceData{text} }, s.Answer)
+				l, where, err := likelihoodInWindows(ctx, m, bartscorePrompt, s.Contexts, func(text string) any {
+					return sourceData{text}
+				}, s.Answer)
 				return likelihoodScore(l, where), err
 			}),
 	}
@@ -123,7 +142,8 @@ func bartScoreMetrics() []metrics.Metric {
 
 // scoreBART is precision, recall or, if both, F. The paper's F is the mean of the two logarithms, so that of
 // what they are the logarithms of it is the geometric mean.
-func scoreBART(ctx context.Context, m metrics.Models, s *metrics.Sample, precision, recall bool) (metrics.Score, error) {
+func scoreBART(ctx context.Context, m metrics.Models, s *metrics.Sample, precision,
+	recall bool) (metrics.Score, error) {
 	var score metrics.Score
 	for _, r := range metrics.NonBlank(s.References) {
 		sum, n := 0.0, 0.0

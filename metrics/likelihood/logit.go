@@ -9,11 +9,11 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// logitMetrics are questions of yes and no, read as probabilities. None asks the judge to write anything: a
-// question costs one pass over what its prompt does not share with another's.
+// logitMetrics are yes/no questions by first-token scoring. None has the judge generate a reply: a question costs
+// the prefill of what its prompt does not share with another's (prefix-cached prompt tokens).
 //
-// Their values are probabilities and means of such, never counts of verdicts: a judge too weak to cross one
-// half on the right side may still give more to the better text.
+// Their values are probabilities and means of such, never counts of verdicts at a threshold of one half: a weak
+// judge that is badly calibrated may still rank the better text higher.
 func logitMetrics() []metrics.Metric {
 	return []metrics.Metric{
 		{
@@ -21,7 +21,7 @@ func logitMetrics() []metrics.Metric {
 			Doc:     "probability that the contexts support the whole answer",
 			Source:  "Assay; one question, after P(True) (Kadavath et al. 2022, arXiv 2207.05221)",
 			Formula: "P(yes); of several windows, the highest",
-			Calls:   "1 choice for each window of the contexts",
+			Calls:   "1 first-token scoring for each window of the contexts",
 			Min:     0,
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
@@ -34,7 +34,7 @@ func logitMetrics() []metrics.Metric {
 			Doc:     "probability that the answer addresses the question",
 			Source:  "Assay; RAGAS' definition (Es et al. 2023, arXiv 2309.15217), asked in one question",
 			Formula: "P(yes)",
-			Calls:   "1 choice",
+			Calls:   "1 first-token scoring",
 			Min:     0,
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer,
@@ -47,7 +47,7 @@ func logitMetrics() []metrics.Metric {
 			Doc:     "probability that the answer agrees with the reference",
 			Source:  "Assay; one question, after P(True) (Kadavath et al. 2022, arXiv 2207.05221)",
 			Formula: "P(yes) by the reference with which it is highest",
-			Calls:   "1 choice for each reference",
+			Calls:   "1 first-token scoring for each reference",
 			Min:     0,
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer | metrics.References,
@@ -60,7 +60,7 @@ func logitMetrics() []metrics.Metric {
 			Doc:     "probability that the answer gives all that the contexts say in reply to the question",
 			Source:  "mtRAG's definition of completeness (Katsis et al. 2025, arXiv 2501.03468), asked in one question",
 			Formula: "P(yes); of several windows, the lowest",
-			Calls:   "1 choice for each window of the contexts",
+			Calls:   "1 first-token scoring for each window of the contexts",
 			Default: true,
 			Min:     0,
 			Max:     1,
@@ -128,11 +128,12 @@ func scoreAnswerRelevanceLogit(ctx context.Context, m metrics.Models, s *metrics
 	return answerScore(s, p.Yes[0][0], "", p.Mass), nil
 }
 
-// answerScore is the probability of yes to a question about the whole answer.
+// answerScore is P(yes) for a question about the whole answer.
 func answerScore(s *metrics.Sample, yes float64, where string, mass float64) metrics.Score {
 	return metrics.Score{
-		Value:   yes,
-		Because: append([]metrics.Finding{{Kind: "answer", Text: metrics.Bounded(s.Answer), Value: &yes, Where: where}}, ask.Doubts(mass)...),
+		Value: yes,
+		Because: append([]metrics.Finding{{Kind: "answer", Text: metrics.Bounded(s.Answer), Value: &yes, Where: where}},
+			ask.Doubts(mass)...),
 	}
 }
 
@@ -140,7 +141,8 @@ func scoreCorrectnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sam
 	var score metrics.Score
 	mass := 1.0
 	for _, r := range metrics.NonBlank(s.References) {
-		p, err := ask.PollOnce(ctx, m, answerCorrectnessYesPrompt, agreementData{s.Question, r.Text, s.Answer, s.History})
+		p, err := ask.PollOnce(ctx, m, answerCorrectnessYesPrompt, agreementData{s.Question, r.Text, s.Answer,
+			s.History})
 		if err != nil {
 			return metrics.Score{}, err
 		}

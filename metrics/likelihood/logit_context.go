@@ -12,11 +12,12 @@ import (
 
 func contextRelevanceLogit() metrics.Metric {
 	return metrics.Metric{
-		Name:    "context_relevance/logit",
-		Doc:     "mean probability, over the contexts, that one helps to answer the question",
-		Source:  "Assay; ARES' label of context relevance (Saad-Falcon et al. 2023, arXiv 2311.09476), asked in one question",
+		Name: "context_relevance/logit",
+		Doc:  "mean probability, over the contexts, that a context is relevant to the question",
+		Source: "Assay; ARES' label of context relevance (Saad-Falcon et al. 2023, arXiv 2311.09476), asked in one " +
+			"question",
 		Formula: "sum of P(yes) over contexts / contexts; of several windows of a context, the highest",
-		Calls:   "1 choice for each context",
+		Calls:   "1 first-token scoring for each context",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
@@ -28,11 +29,12 @@ func contextRelevanceLogit() metrics.Metric {
 
 func contextRelevanceSentencesLogit() metrics.Metric {
 	return metrics.Metric{
-		Name:    "context_relevance/sentences_logit",
-		Doc:     "mean probability, over the contexts' sentences, that one helps to answer the question",
-		Source:  "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, each sentence asked about instead of copied",
+		Name: "context_relevance/sentences_logit",
+		Doc:  "mean probability, over the contexts' sentences, that a sentence is relevant to the question",
+		Source: "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, with a question about each sentence in place " +
+			"of extraction",
 		Formula: "sum of P(yes) over sentences / sentences of the contexts",
-		Calls:   "1 choice for each sentence of the contexts",
+		Calls:   "1 first-token scoring for each sentence of the contexts",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
@@ -45,10 +47,11 @@ func contextRelevanceSentencesLogit() metrics.Metric {
 func contextPrecisionLogit() metrics.Metric {
 	return metrics.Metric{
 		Name:    "context_precision/logit",
-		Doc:     "average precision to expect of the contexts' order, each useful for the answer with its probability",
-		Source:  "Ragas' context precision (Es et al. 2023), its verdicts read as probabilities",
-		Formula: "expectation of mean precision@k over useful ranks k, where context k is useful with P(yes), independently",
-		Calls:   "1 choice for each context and reference, or for each context where there is no reference",
+		Doc:     "expected average precision of the ranked contexts, each useful with its probability",
+		Source:  "Ragas' context precision (Es et al. 2023), its verdicts by first-token scoring",
+		Formula: "E[average precision], where context k is useful with P(yes), independently",
+		Calls: "1 first-token scoring for each context and reference, or for each context where there is no " +
+			"reference",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
@@ -61,10 +64,10 @@ func contextPrecisionLogit() metrics.Metric {
 func contextRecallLogit() metrics.Metric {
 	return metrics.Metric{
 		Name:    "context_recall/logit",
-		Doc:     "mean probability, over the reference's sentences, that the contexts support one",
-		Source:  "Ragas' context recall (Es et al. 2023), its verdicts read as probabilities",
+		Doc:     "mean probability, over the reference's sentences, that a sentence is supported by the contexts",
+		Source:  "Ragas' context recall (Es et al. 2023), its verdicts by first-token scoring",
 		Formula: "sum of P(yes) over sentences / sentences of the reference with which that is highest",
-		Calls:   "1 choice for each sentence of the references",
+		Calls:   "1 first-token scoring for each sentence of the references",
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts | metrics.References,
@@ -74,22 +77,24 @@ func contextRecallLogit() metrics.Metric {
 	}
 }
 
-// scoreContextRelevanceLogit takes the mean, not the best: retrieving much that is of no use is what
-// context relevance is to find.
+// scoreContextRelevanceLogit takes the mean over contexts, not the maximum: context relevance is to find
+// retrieved contexts that are irrelevant.
 func scoreContextRelevanceLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	contexts := metrics.NonBlank(s.Contexts)
 	var score metrics.Score
 	mass := 1.0
 	for _, c := range contexts {
-		p, err := ask.PollInWindows(ctx, m, contextRelevanceYesPrompt, []string{c.Text}, 1, func(text string, _ int) any {
-			return contextData{s.Question, text, s.History}
-		})
+		p, err := ask.PollInWindows(ctx, m, contextRelevanceYesPrompt, []string{c.Text}, 1,
+			func(text string, _ int) any {
+				return contextData{s.Question, text, s.History}
+			})
 		if err != nil {
 			return metrics.Score{}, err
 		}
 		yes, where := p.Highest(0)
 		score.Value, mass = score.Value+yes/float64(len(contexts)), min(mass, p.Mass)
-		score.Because = append(score.Because, metrics.Finding{Kind: "context", Text: metrics.Bounded(c.Text), Value: &yes, Where: c.Where(where)})
+		score.Because = append(score.Because, metrics.Finding{Kind: "context", Text: metrics.Bounded(c.Text),
+			Value: &yes, Where: c.Where(where)})
 	}
 	score.Value = min(1, score.Value)
 	score.Because = append(score.Because, ask.Doubts(mass)...)
@@ -102,8 +107,8 @@ type sentenceData struct {
 	History                     []metrics.Turn
 }
 
-// scoreSentencesLogit shows a sentence with the context around it, without which "it" means nothing. The
-// questions about one context share all but their last line.
+// scoreSentencesLogit shows a sentence with the context around it, without which "it" means nothing. The prompts
+// about one context share a prefix, all but their last line.
 func scoreSentencesLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	var score metrics.Score
 	var chances []float64
@@ -113,12 +118,14 @@ func scoreSentencesLogit(ctx context.Context, m metrics.Models, s *metrics.Sampl
 			var found []metrics.Finding
 			least := 1.0
 			for _, sentence := range metrics.Worded(text) {
-				p, err := ask.PollOnce(ctx, m, contextRelevanceSentenceYesPrompt, sentenceData{text, s.Question, sentence, s.History})
+				p, err := ask.PollOnce(ctx, m, contextRelevanceSentenceYesPrompt,
+					sentenceData{text, s.Question, sentence, s.History})
 				if err != nil {
 					return err
 				}
 				least = min(least, p.Mass)
-				found = append(found, metrics.Finding{Kind: "sentence", Text: sentence, Value: &p.Yes[0][0], Where: c.Where("")})
+				found = append(found, metrics.Finding{Kind: "sentence", Text: sentence, Value: &p.Yes[0][0],
+					Where: c.Where("")})
 			}
 			for _, f := range found {
 				chances = append(chances, *f.Value)
@@ -142,23 +149,25 @@ func scoreSentencesLogit(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	return score, nil
 }
 
-// scoreContextPrecisionLogit asks whether a context is of use for the reference answer, for the answer
-// itself where there is no reference. A blank context keeps its rank, and is of none.
+// scoreContextPrecisionLogit asks whether a context is useful for arriving at the reference answer, at the answer
+// itself where there is no reference. A blank context keeps its rank, and is not useful.
 func scoreContextPrecisionLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	answers := metrics.NonBlank(s.References)
 	if len(answers) == 0 {
 		answers = metrics.NonBlank([]string{s.Answer})
 	}
 	if len(answers) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the sample has neither reference_answers nor an answer", metrics.ErrNotApplicable)
+		return metrics.Score{}, fmt.Errorf("%w: the sample has neither reference_answers nor an answer",
+			metrics.ErrNotApplicable)
 	}
 	var score metrics.Score
 	useful := make([]float64, len(s.Contexts))
 	mass := 1.0
 	for _, c := range metrics.NonBlank(s.Contexts) {
-		p, err := ask.PollInWindows(ctx, m, contextPrecisionYesPrompt, []string{c.Text}, len(answers), func(text string, i int) any {
-			return answeredData{text, s.Question, answers[i].Text, s.History}
-		})
+		p, err := ask.PollInWindows(ctx, m, contextPrecisionYesPrompt, []string{c.Text}, len(answers),
+			func(text string, i int) any {
+				return answeredData{text, s.Question, answers[i].Text, s.History}
+			})
 		if err != nil {
 			return metrics.Score{}, err
 		}
@@ -169,16 +178,17 @@ func scoreContextPrecisionLogit(ctx context.Context, m metrics.Models, s *metric
 			}
 		}
 		useful[c.Number-1], mass = best, min(mass, p.Mass)
-		score.Because = append(score.Because, metrics.Finding{Kind: "context", Text: metrics.Bounded(c.Text), Value: &best, Where: c.Where(where)})
+		score.Because = append(score.Because, metrics.Finding{Kind: "context", Text: metrics.Bounded(c.Text),
+			Value: &best, Where: c.Where(where)})
 	}
 	score.Value = expectedPrecision(useful)
 	score.Because = append(score.Because, ask.Doubts(mass)...)
 	return score, nil
 }
 
-// expectedPrecision is the average precision to expect of a ranking whose places are useful with the given
-// probabilities, independently. Average precision is the mean of precision@k over the useful ranks k; a
-// ranking without any has 0.
+// expectedPrecision is the expected average precision of a ranking whose items are useful with the given
+// probabilities, independently. Average precision is the mean of precision@k over the useful ranks k; a ranking
+// without any has 0.
 //
 // If rank k is useful, with a useful ones before it and b after, it adds (a+1)/k to a mean over a+1+b.
 func expectedPrecision(useful []float64) float64 {
@@ -201,7 +211,7 @@ func expectedPrecision(useful []float64) float64 {
 	return min(1, sum)
 }
 
-// oneMore adds a trial with probability p to the distribution of a number of successes.
+// oneMore adds a trial with success probability p to a Poisson binomial distribution.
 func oneMore(count []float64, p float64) []float64 {
 	next := make([]float64, len(count)+1)
 	for n, pn := range count {
@@ -221,9 +231,10 @@ func scoreContextRecallLogit(ctx context.Context, m metrics.Models, s *metrics.S
 		if len(sentences) == 0 {
 			continue
 		}
-		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, s.Contexts, len(sentences), func(text string, i int) any {
-			return answeredData{text, s.Question, sentences[i], s.History}
-		})
+		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, s.Contexts, len(sentences),
+			func(text string, i int) any {
+				return answeredData{text, s.Question, sentences[i], s.History}
+			})
 		if err != nil {
 			return metrics.Score{}, err
 		}
@@ -232,7 +243,8 @@ func scoreContextRecallLogit(ctx context.Context, m metrics.Models, s *metrics.S
 		for i, sentence := range sentences {
 			yes, where := p.Highest(i)
 			score.Value += yes / float64(len(sentences))
-			score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence, Value: &yes, Where: where})
+			score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence, Value: &yes,
+				Where: where})
 		}
 		if score.Value > best.Value {
 			best = score

@@ -101,8 +101,10 @@ func TestAnswerLogits(t *testing.T) {
 		}
 		return 0.4
 	})
-	metrictest.WantValue(t, "the best reference counts", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_correctness/logit"), judge, sample), 0.7, 0.4, 0.7)
-	metrictest.WantValue(t, "answer_relevance", metrictest.Score(t, metrictest.One(t, Metrics(), "answer_relevance/logit"), judge, sample), 0.4, 0.4)
+	metrictest.WantValue(t, "the best reference counts", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_correctness/logit"), judge, sample), 0.7, 0.4, 0.7)
+	metrictest.WantValue(t, "answer_relevance", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "answer_relevance/logit"), judge, sample), 0.4, 0.4)
 }
 
 func TestContextLogits(t *testing.T) {
@@ -125,13 +127,16 @@ func TestContextLogits(t *testing.T) {
 	if got.Score.Because[1].Where != "context 3" {
 		t.Errorf("the second finding is of %q", got.Score.Because[1].Where)
 	}
-	metrictest.WantValue(t, "sentences", metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/sentences_logit"), judge, sample), 0.5, 0.9, 0.3, 0.3)
+	metrictest.WantValue(t, "sentences", metrictest.Score(t,
+		metrictest.One(t, Metrics(), "context_relevance/sentences_logit"), judge, sample), 0.5, 0.9, 0.3, 0.3)
 	// The third context is third, although the second is blank: 0.8 + (1-0.8) * 0.1 * 1/3, and if both are
 	// useful, the mean of 1 and 2/3 instead of 1.
-	metrictest.WantValue(t, "precision", metrictest.Score(t, metrictest.One(t, Metrics(), "context_precision/logit"), judge, sample), 0.8*0.9+0.8*0.1*(1+2.0/3)/2+0.2*0.1/3, 0.8, 0.1)
+	metrictest.WantValue(t, "precision", metrictest.Score(t, metrictest.One(t, Metrics(), "context_precision/logit"),
+		judge, sample), 0.8*0.9+0.8*0.1*(1+2.0/3)/2+0.2*0.1/3, 0.8, 0.1)
 
 	sample.Answer = ""
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "context_precision/logit"), judge, sample); got.Kind != metrics.NotApplicable {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "context_precision/logit"), judge,
+		sample); got.Kind != metrics.NotApplicable {
 		t.Errorf("neither answer nor reference: %+v", got)
 	}
 	sample.References = []string{"Nothing.", "14 euros."}
@@ -141,7 +146,8 @@ func TestContextLogits(t *testing.T) {
 		}
 		return 1e-12
 	})
-	metrictest.WantValue(t, "the reference that a context serves best", metrictest.Score(t, metrictest.One(t, Metrics(), "context_precision/logit"), judge, sample), 1, 1, 0)
+	metrictest.WantValue(t, "the reference that a context serves best",
+		metrictest.Score(t, metrictest.One(t, Metrics(), "context_precision/logit"), judge, sample), 1, 1, 0)
 }
 
 func TestContextRecallLogit(t *testing.T) {
@@ -159,7 +165,8 @@ func TestContextRecallLogit(t *testing.T) {
 	got := metrictest.Score(t, metrictest.One(t, Metrics(), "context_recall/logit"), judge, sample)
 	metrictest.WantValue(t, "the best reference counts", got, 0.6, 0.8, 0.4)
 	sample.References = []string{"?"}
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "context_recall/logit"), judge, sample); got.Kind != metrics.NotApplicable {
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "context_recall/logit"), judge,
+		sample); got.Kind != metrics.NotApplicable {
 		t.Errorf("no sentence: %+v", got)
 	}
 }
@@ -174,7 +181,8 @@ func TestLogitDoubts(t *testing.T) {
 	if !strings.Contains(notes(got), "only 0.04 of") {
 		t.Errorf("the notes are %q", notes(got))
 	}
-	got = metrictest.Score(t, metrictest.One(t, Metrics(), "answer_relevance/logit"), metrictest.Affirms(func(string) float64 { return 0.01 }), metrictest.Ferry())
+	got = metrictest.Score(t, metrictest.One(t, Metrics(), "answer_relevance/logit"),
+		metrictest.Affirms(func(string) float64 { return 0.01 }), metrictest.Ferry())
 	if notes(got) != "" {
 		t.Errorf("all of the probability is on yes and no, and the notes are %q", notes(got))
 	}
@@ -183,7 +191,8 @@ func TestLogitDoubts(t *testing.T) {
 // The words of yes and no are those that a user's prompt names.
 func TestLogitInAnotherLanguage(t *testing.T) {
 	text := "version: 1\nmax_tokens: 1\nyes: Ja, Jawohl\nno: Nein\n--- user\n{{.Question}} {{.Answer}}"
-	own, err := prompts.Load(fstest.MapFS{"answer_relevance_yes.tmpl": {Data: []byte(text)}}, []*prompts.Prompt{answerRelevanceYesPrompt})
+	own, err := prompts.Load(fstest.MapFS{"answer_relevance_yes.tmpl": {Data: []byte(text)}},
+		[]*prompts.Prompt{answerRelevanceYesPrompt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +200,8 @@ func TestLogitInAnotherLanguage(t *testing.T) {
 		return []float64{math.Log(map[string]float64{"Ja": 0.6, "Nein": 0.2}[continuation])}
 	}}
 	sample := metrictest.Ferry()
-	got, err := scoreAnswerRelevanceLogit(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}, Prompts: own}, &sample)
+	got, err := scoreAnswerRelevanceLogit(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge},
+		Prompts: own}, &sample)
 	if err != nil || math.Abs(got.Value-0.75) > 1e-12 {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -11,7 +11,8 @@ var (
 	judgeScorePrompt = prompts.Builtin("judge_score", gradeExample)
 	scoreLogitPrompt = prompts.Builtin("score_logit", gradeExample)
 	rankPrompt       = prompts.Builtin("rank", prompts.Example{
-		Data: rankData{Dimension: "<dimension>", Definition: "<definition>", Context: "<context>", Question: "<question>",
+		Data: rankData{Dimension: "<dimension>", Definition: "<definition>", Context: "<context>",
+			Question:  "<question>",
 			Reference: "<reference>", First: "<first>", Second: "<second>", History: history},
 		Shown: map[string]string{".Definition": "<definition>", ".Context": "<context>", ".Question": "<question>",
 			".Reference": "<reference>", ".First": "<first>", ".Second": "<second>"},
@@ -30,8 +31,10 @@ var (
 		Shown: map[string]string{".Text": "<text>"},
 	})
 	gptscorePrompt = prompts.Builtin("gptscore", prompts.Example{
-		Data:  gptScoreData{Instruction: "<instruction>", Context: "<context>", Question: "<question>", Reference: "<reference>", History: history},
-		Shown: map[string]string{".Instruction": "<instruction>", ".Context": "<context>", ".Question": "<question>", ".Reference": "<reference>"},
+		Data: gptScoreData{Instruction: "<instruction>", Context: "<context>", Question: "<question>",
+			Reference: "<reference>", History: history},
+		Shown: map[string]string{".Instruction": "<instruction>", ".Context": "<context>", ".Question": "<question>",
+			".Reference": "<reference>"},
 	})
 	pTruePrompt = prompts.Builtin("p_true", prompts.Example{
 		Data:  exchangeData{Question: "<question>", Answer: "<answer>", History: history},

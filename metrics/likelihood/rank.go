@@ -12,19 +12,22 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// rankMetric compares the answer with its rivals, two at a time and in both orders: judges favour a place,
-// most often the first.
+// rankMetric is pairwise comparison of the answer with its rivals in both orders, since judges have a position
+// bias, most often for the first.
 func rankMetric(a aspect) metrics.Metric {
 	each, mean := "", ""
 	if a.shown.Has(metrics.Contexts) {
 		each, mean = " and window of the contexts", "; of several windows, the mean of P"
 	}
 	return metrics.Metric{
-		Name:    a.dimension + "/rank",
-		Doc:     "share of comparisons for " + a.title() + " that the answer wins against the other answers, in both orders",
-		Source:  "the baseline GPT Ranking of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5; both orders after Zheng et al. 2023 (arXiv 2306.05685) and Wang et al. 2023 (arXiv 2305.17926)",
-		Formula: "(comparisons won + ties / 2) / comparisons; a comparison is won if P(answer) > 1/2; two for each other answer" + mean,
-		Calls:   "2 choices for each other answer" + each,
+		Name: a.dimension + "/rank",
+		Doc: "share of comparisons for " + a.title() +
+			" that the answer wins against the other answers, pairwise in both orders",
+		Source: "the baseline GPT Ranking of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5; both orders after " +
+			"Zheng et al. 2023 (arXiv 2306.05685) and Wang et al. 2023 (arXiv 2305.17926)",
+		Formula: "(comparisons won + ties / 2) / comparisons; a comparison is won if P(answer) > 1/2; two for each " +
+			"other answer" + mean,
+		Calls:   "2 first-token scorings for each other answer" + each,
 		Min:     0,
 		Max:     1,
 		Needs:   a.shown | metrics.OtherAnswers,
@@ -63,7 +66,8 @@ func (a aspect) compareAll(ctx context.Context, m metrics.Models, s *metrics.Sam
 		if preference(c.first) != preference(c.second) {
 			moved++
 		}
-		score.Because = append(score.Because, metrics.Finding{Kind: "comparison", Text: metrics.Bounded(r.Text), Value: &mean, Reason: c.reason()})
+		score.Because = append(score.Because, metrics.Finding{Kind: "comparison", Text: metrics.Bounded(r.Text),
+			Value: &mean, Reason: c.reason()})
 	}
 	score.Value = min(1, score.Value)
 	note := fmt.Sprintf("the order changed the verdict in %d of %d comparisons", moved, len(rivals))
@@ -71,7 +75,8 @@ func (a aspect) compareAll(ctx context.Context, m metrics.Models, s *metrics.Sam
 	return score, nil
 }
 
-// A comparison is the probability that the judge prefers the answer to a rival: shown first, and second.
+// A comparison is the probability that the judge prefers the answer to a rival: with the answer shown first, and
+// second.
 type comparison struct {
 	first, second float64
 	same          bool // the two are one text, and the judge was not asked
@@ -100,9 +105,10 @@ func preference(p float64) float64 {
 	return 0.5
 }
 
-// compare has the judge choose between the answer and a rival, in both orders. Where the contexts do not fit
-// in one prompt, the probability is the mean over their windows.
-func (a aspect) compare(ctx context.Context, m metrics.Models, s *metrics.Sample, d rankData, rival string) (comparison, error) {
+// compare has the judge choose between the answer and a rival, in both orders (position bias). Where the contexts
+// do not fit in one prompt, the probability is the mean over their windows.
+func (a aspect) compare(ctx context.Context, m metrics.Models, s *metrics.Sample, d rankData,
+	rival string) (comparison, error) {
 	if tokenize.Normalize(rival) == tokenize.Normalize(s.Answer) {
 		return comparison{0.5, 0.5, true}, nil
 	}

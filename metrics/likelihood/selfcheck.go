@@ -15,15 +15,17 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// selfCheckMetrics ask whether the answer agrees with others to the same question: what a model makes up
-// comes out differently each time. Theirs is the paper's score turned round, so that higher is better.
+// selfCheckMetrics are SelfCheckGPT: consistency of the answer with others sampled for the same question, since a
+// hallucination differs from sample to sample. Values are the paper's score reversed, so that higher is
+// better.
 func selfCheckMetrics() []metrics.Metric {
 	const source = "SelfCheckGPT (Manakul et al. 2023, arXiv 2303.08896), section 5"
 	const calls = "5 replies, where the sample has no other answers"
 	return []metrics.Metric{
 		{
-			Name:    "faithfulness/selfcheck_ngram",
-			Doc:     "how common the answer's words are in it and the other answers to the question: geometric mean of their frequencies",
+			Name: "faithfulness/selfcheck_ngram",
+			Doc: "consistency with the other answers to the question: geometric mean of the answer's word " +
+				"probabilities under their unigram model",
 			Source:  source + ".3, unigrams, with our words in place of spaCy's tokens",
 			Formula: "exp(mean log(count of word in the answer and the others / words in them))",
 			Calls:   "none",
@@ -36,7 +38,7 @@ func selfCheckMetrics() []metrics.Metric {
 		},
 		{
 			Name:    "faithfulness/selfcheck_ngram_drawn",
-			Doc:     "faithfulness/selfcheck_ngram with five answers that the judge writes",
+			Doc:     "faithfulness/selfcheck_ngram with five answers sampled from the judge",
 			Source:  source + ".3, unigrams, with our words in place of spaCy's tokens",
 			Formula: "exp(mean log(count of word in the answer and the draws / words in them))",
 			Calls:   "5 replies",
@@ -54,8 +56,9 @@ func selfCheckMetrics() []metrics.Metric {
 			},
 		},
 		{
-			Name:    "faithfulness/selfcheck_embed",
-			Doc:     "how like the answer's sentences are to the nearest in each other answer, by the embedding model",
+			Name: "faithfulness/selfcheck_embed",
+			Doc: "consistency with the other answers: mean similarity of the answer's sentences to the nearest " +
+				"sentence of each",
 			Source:  source + ".1, with cosines of whole sentences in place of BERTScore",
 			Formula: "mean over sentences and other answers of the highest cosine with a sentence of it",
 			Calls:   calls + "; each sentence to embed",
@@ -68,10 +71,10 @@ func selfCheckMetrics() []metrics.Metric {
 		},
 		{
 			Name:    "faithfulness/selfcheck_prompt",
-			Doc:     "mean probability, over the answer's sentences and the other answers, that one supports the other",
-			Source:  source + ".5, its verdicts read as probabilities",
+			Doc:     "consistency with the other answers: mean probability that one supports a sentence of the answer",
+			Source:  source + ".5, its verdicts by first-token scoring",
 			Formula: "mean over sentences and other answers of P(yes)",
-			Calls:   calls + "; 1 choice for each sentence and other answer",
+			Calls:   calls + "; 1 first-token scoring for each sentence and other answer",
 			Min:     0,
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer,
@@ -82,11 +85,11 @@ func selfCheckMetrics() []metrics.Metric {
 	}
 }
 
-// selfCheckDraws is how many answers are drawn. The paper draws 20; its curves are flat by then, and steep
-// up to about this.
+// selfCheckDraws is how many answers are sampled. The paper samples 20; its curves are flat by then, and steep up
+// to about this.
 const selfCheckDraws = 5
 
-// otherAnswers are those of the sample, else drawn from the judge.
+// otherAnswers are those of the dataset's row, else sampled from the judge.
 func otherAnswers(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]string, error) {
 	if given := metrics.NonBlank(s.OtherAnswers); len(given) > 0 {
 		return metrics.TextsOf(given), nil
@@ -118,8 +121,8 @@ func drawAnswers(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]st
 	return drawn, nil
 }
 
-// unigramScore is the likelihood of the answer under a model of single words, that counts those of the
-// answer and of the others. The answer is counted too, as in the paper, so that no word has a probability of 0.
+// unigramScore is the likelihood of the answer under a unigram model of the answer and the others. The answer is
+// counted too, as in the paper, so that no word has a probability of 0.
 func unigramScore(s *metrics.Sample, others []string) (metrics.Score, error) {
 	counts := make(map[string]int)
 	total := 0
@@ -148,7 +151,8 @@ func unigramScore(s *metrics.Sample, others []string) (metrics.Score, error) {
 		score.Because = append(score.Because, metrics.Finding{Kind: "sentence", Text: sentence, Value: &value})
 	}
 	if n == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable,
+			metrics.Bounded(s.Answer))
 	}
 	score.Value = probability(sum / float64(n))
 	score.Because = append(score.Because, compared(others)...)
@@ -167,7 +171,8 @@ func compared(others []string) []metrics.Finding {
 func scoreSelfCheckEmbed(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	own := metrics.Worded(s.Answer)
 	if len(own) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable,
+			metrics.Bounded(s.Answer))
 	}
 	others, err := otherAnswers(ctx, m, s)
 	if err != nil {
@@ -222,7 +227,8 @@ func sentencesMean(sentences []string, values []float64, others []string) metric
 func scoreSelfCheckPrompt(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	own := metrics.Worded(s.Answer)
 	if len(own) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: the answer %q holds no word", metrics.ErrNotApplicable,
+			metrics.Bounded(s.Answer))
 	}
 	others, err := otherAnswers(ctx, m, s)
 	if err != nil {
@@ -231,9 +237,10 @@ func scoreSelfCheckPrompt(ctx context.Context, m metrics.Models, s *metrics.Samp
 	means := make([]float64, len(own))
 	mass := 1.0
 	for _, other := range others {
-		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, []string{other}, len(own), func(text string, i int) any {
-			return answeredData{text, s.Question, own[i], s.History}
-		})
+		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, []string{other}, len(own),
+			func(text string, i int) any {
+				return answeredData{text, s.Question, own[i], s.History}
+			})
 		if err != nil {
 			return metrics.Score{}, err
 		}

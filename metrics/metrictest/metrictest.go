@@ -1,5 +1,5 @@
-// Package metrictest holds what the tests of metrics have in common: a sample, judges that are told what to say, and
-// checks of a result.
+// Package metrictest holds what the tests of metrics have in common: a sample, scripted judges, and checks of a
+// result.
 package metrictest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-// Select returns those of list that are named, in the order of names. An alias will do; a bare dimension means its default method,
-// and what stands after an @ goes to the metric's At.
+// Select returns those of list that are named, in the order of names. An alias will do; a bare dimension means its
+// default method, and what stands after an @ goes to the metric's At.
 func Select(t testing.TB, list []metrics.Metric, names ...string) []metrics.Metric {
 	t.Helper()
 	var selected []metrics.Metric
@@ -54,7 +54,8 @@ func Score(t testing.TB, metric metrics.Metric, judge backend.Backend, sample me
 	t.Helper()
 	sample.ID = "one"
 	var got metrics.Result
-	err := metrics.Run(t.Context(), func(yield func(*metrics.Sample, error) bool) { yield(&sample, nil) }, []metrics.Metric{metric},
+	err := metrics.Run(t.Context(), func(yield func(*metrics.Sample, error) bool) { yield(&sample, nil) },
+		[]metrics.Metric{metric},
 		metrics.Models{Roles: metrics.Roles{backend.Judge: judge, backend.Embedder: judge}}, metrics.Options{},
 		func(r metrics.Result) error { got = r; return nil })
 	if err != nil {
@@ -63,6 +64,7 @@ func Score(t testing.TB, metric metrics.Metric, judge backend.Backend, sample me
 	return got
 }
 
+// Ferry is the sample that most tests score.
 func Ferry() metrics.Sample {
 	return metrics.Sample{
 		Question: "What does the ferry cost?",

@@ -17,7 +17,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// maxFile bounds a prompt file: it is far more than any model's window holds of instructions.
+// maxFile bounds a prompt file: it is far more than the instructions that fit in any model's context.
 const maxFile = 1 << 20
 
 // readPrompt reads and tries one prompt file.
@@ -118,7 +118,8 @@ func (p *Prompt) header(line string) error {
 	case "nothing":
 		_, p.Nothing, err = phrases(value)
 	default:
-		return fmt.Errorf("unknown field %q: want version, max_tokens, temperature, top_p, seed, reply, stop, yes, no or nothing", field)
+		return fmt.Errorf("unknown field %q: want version, max_tokens, temperature, top_p, seed, reply, stop, yes, "+
+			"no or nothing", field)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %v", field, err)

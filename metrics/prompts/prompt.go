@@ -1,3 +1,10 @@
+// Package prompts has the built-in prompts as values, reads a user's own in their place, and renders them.
+//
+// Each *.tmpl file of this folder is one prompt: see [Prompt] for its form. A family of metrics takes its prompts by
+// [Builtin] together with an [Example] of the data it renders them with, so that a user's prompt is tried before the
+// first sample is scored. [Load] reads the user's prompts into a [Set], and [Set.For] says which one is asked.
+// A prompt's [Identity] (name, version and digest) is what a run records; its text is part of the request and so of the
+// cache key.
 package prompts
 
 import (
@@ -17,21 +24,21 @@ import (
 // The file begins with a header of "field: value" lines (and comments, lines that begin with #):
 //
 //	version:     any word; part of what a run records. Required
-//	max_tokens:  tokens of reply; the metric adds room for each item that it asks about. Required
-//	temperature: of the first draw, default 0; a retry is warmer
-//	top_p, seed: of a draw whose temperature is above 0
-//	reply:       "json" if the messages ask for JSON of the built-in prompt's form, to which engines that can
-//	             do so then hold the reply: its verdicts are Yes and No in any language. Else "text", the
-//	             default
+//	max_tokens:  completion tokens; the metric adds room for each item that it asks about. Required
+//	temperature: of the first draw, default 0 (greedy); a retry has a higher one
+//	top_p, seed: of the sampling of a draw whose temperature is above 0
+//	reply:       "json" if the messages ask for JSON of the built-in prompt's form, to which engines with
+//	             constrained decoding then hold the reply: its verdicts are Yes and No in any language. Else
+//	             "text", the default
 //	stop:        a JSON list of strings before which the reply ends
 //	yes, no:     words, separated by commas, that a verdict may consist of beside the English ones; where a
 //	             metric reads the probabilities of a verdict, it is the first of them that it reads
 //	nothing:     phrases, separated by commas, by which the judge says that there is nothing to list
 //
-// Then come the messages, each after a line "--- system", "--- user" or "--- assistant", the last one
-// the user's. Each message is a template in the syntax of text/template of its own, so that nothing in
-// a sample can end it or begin another. What varies most stands last: what two prompts have in common
-// at their beginning is computed once.
+// Then come the messages, each after a line "--- system", "--- user" or "--- assistant", the last one the user's.
+// Each message is a template in the syntax of text/template of its own, so that nothing in a sample can end it or
+// begin another. What varies most stands last: a prefix that two prompts share is computed once and then
+// prefix-cached.
 //
 // Where a prompt may use .History, each of its turns has a .Role and a .Text, in which calls of tools and what
 // they returned are in brackets; .Said is what was said, without them.

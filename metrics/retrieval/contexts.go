@@ -8,23 +8,27 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// contextCorrectness are unitxt's: the retrieved contexts against those that should have been retrieved, by id
-// or by their words. A context that comes twice counts twice, but for recall.
+// contextCorrectness are unitxt's: the retrieved contexts against the reference contexts, matched by id or by
+// their words. A context that comes twice counts twice, but for recall.
 func contextCorrectness() []metrics.Metric {
-	list := matchMeasures("", "id", metrics.ContextIDs|metrics.ReferenceContextIDs, func(s *metrics.Sample) (matches, []string) {
-		return matchIDs(s.ContextIDs, s.ReferenceContextIDs), s.ContextIDs
-	})
+	list := matchMeasures("", "id", metrics.ContextIDs|metrics.ReferenceContextIDs,
+		func(s *metrics.Sample) (matches, []string) {
+			return matchIDs(s.ContextIDs, s.ReferenceContextIDs), s.ContextIDs
+		})
 	list[0].Default = true
-	return append(list, matchMeasures("text_", "text", metrics.Contexts|metrics.ReferenceContexts, func(s *metrics.Sample) (matches, []string) {
-		return matchIDs(normalTexts(s.Contexts), normalTexts(s.ReferenceContexts)), s.Contexts
-	})...)
+	return append(list, matchMeasures("text_", "text", metrics.Contexts|metrics.ReferenceContexts,
+		func(s *metrics.Sample) (matches, []string) {
+			return matchIDs(normalTexts(s.Contexts), normalTexts(s.ReferenceContexts)), s.Contexts
+		})...)
 }
 
 // matchMeasures are unitxt's measures over one way of matching, the reciprocal rank first.
-func matchMeasures(prefix, by string, needs metrics.Field, find func(s *metrics.Sample) (m matches, shown []string)) []metrics.Metric {
+func matchMeasures(prefix, by string, needs metrics.Field,
+	find func(s *metrics.Sample) (m matches, shown []string)) []metrics.Metric {
 	measure := func(name, doc, formula string) metrics.Metric {
 		return metrics.Metric{
-			Name: "context_correctness/" + prefix + name, Doc: doc + ", by " + by, Source: "unitxt, metrics.rag.context_correctness",
+			Name: "context_correctness/" + prefix + name, Doc: doc + ", by " + by,
+			Source:  "unitxt, metrics.rag.context_correctness",
 			Formula: formula, Calls: "none", Min: 0, Max: 1, Needs: needs,
 		}
 	}
@@ -35,9 +39,11 @@ func matchMeasures(prefix, by string, needs metrics.Field, find func(s *metrics.
 			return metrics.Score{Value: of(m), Because: m.findings(shown)}, nil
 		}
 	}
-	mrr := measure("mrr", "reciprocal rank of the first context that should have been retrieved", "1 / rank of the first match, 0 without one")
+	mrr := measure("mrr", "reciprocal rank of the first retrieved context that matches a reference context",
+		"1 / rank of the first match, 0 without one")
 	mrr.Score = score(matches.reciprocalRank, 0)
-	mean := measure("map", "average precision over the contexts that were rightly retrieved, not over all that should have been (see retrieval/map)",
+	mean := measure("map", "average precision over the matched contexts retrieved, not over all reference contexts "+
+		"(see retrieval/map)",
 		"sum of the precision at each match / matches")
 	mean.Score = score(matches.averagePrecision, 0)
 
@@ -47,14 +53,17 @@ func matchMeasures(prefix, by string, needs metrics.Field, find func(s *metrics.
 	return []metrics.Metric{
 		mrr,
 		mean,
-		cut("match", "whether a context was retrieved that should have been", "1 with a match, 0 without one", matches.any),
-		cut("precision", "share of the retrieved contexts that should have been, of as many as there are up to a cutoff",
+		cut("match", "whether a retrieved context matches a reference context", "1 with a match, 0 without one",
+			matches.any),
+		cut("precision", "share of the retrieved contexts, of as many as there are up to a cutoff, that match a "+
+			"reference context",
 			"matches / min(cutoff, contexts retrieved)", matches.precision),
-		cut("recall", "share of the contexts that should have been retrieved that were", "references matched / references", matches.recall),
+		cut("recall", "share of the reference contexts that were retrieved",
+			"references matched / references", matches.recall),
 	}
 }
 
-// matches say, for each thing retrieved, which reference it is.
+// matches say, for each retrieved context, which reference it is.
 type matches struct {
 	of         []int // by rank: the index of its reference, -1 for none
 	references int
@@ -146,35 +155,42 @@ func (m matches) findings(shown []string) []metrics.Finding {
 	var list []metrics.Finding
 	for i, at := range m.of[:min(len(m.of), maxShown)] {
 		match := at >= 0
-		f := metrics.Finding{Kind: "passage", Text: metrics.Bounded(shown[i]), Verdict: &match, Where: fmt.Sprintf("rank %d", i+1)}
+		f := metrics.Finding{Kind: "passage", Text: metrics.Bounded(shown[i]), Verdict: &match,
+			Where: fmt.Sprintf("rank %d", i+1)}
 		if match {
 			f.Reason = fmt.Sprintf("reference %d", at+1)
 		}
 		list = append(list, f)
 	}
-	return append(list, metrics.Finding{Kind: "note", Text: fmt.Sprintf("%d of %d retrieved match one of %d references", m.count(), len(m.of), m.references)})
+	return append(list, metrics.Finding{Kind: "note", Text: fmt.Sprintf("%d of %d retrieved match one of %d references",
+		m.count(), len(m.of), m.references)})
 }
 
-// contextMatches are Ragas' precision and recall of contexts without a model.
+// contextMatches are Ragas' context precision and recall without a model.
 func contextMatches() []metrics.Metric {
 	byID := func(name, doc, formula string, value func(s *metrics.Sample) (float64, error)) metrics.Metric {
 		return metrics.Metric{
-			Name: name, Doc: doc, Source: "Ragas, IDBasedContextPrecision and IDBasedContextRecall", Formula: formula, Calls: "none",
-			Min: 0, Max: 1, Needs: metrics.ContextIDs | metrics.ReferenceContextIDs,
+			Name: name, Doc: doc, Source: "Ragas, IDBasedContextPrecision and IDBasedContextRecall", Formula: formula,
+			Calls: "none",
+			Min:   0, Max: 1, Needs: metrics.ContextIDs | metrics.ReferenceContextIDs,
 			Score: func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 				v, err := value(s)
 				if err != nil {
 					return metrics.Score{}, err
 				}
-				return metrics.Score{Value: v, Because: matchIDs(s.ContextIDs, s.ReferenceContextIDs).findings(s.ContextIDs)}, nil
+				return metrics.Score{Value: v, Because: matchIDs(s.ContextIDs,
+					s.ReferenceContextIDs).findings(s.ContextIDs)}, nil
 			},
 		}
 	}
 	byString := func(name, doc, formula string, score func(s *metrics.Sample) (metrics.Score, error)) metrics.Metric {
 		return metrics.Metric{
-			Name: name, Doc: doc, Source: "Ragas, NonLLMContextPrecisionWithReference and NonLLMContextRecall", Formula: formula, Calls: "none",
+			Name: name, Doc: doc, Source: "Ragas, NonLLMContextPrecisionWithReference and NonLLMContextRecall",
+			Formula: formula, Calls: "none",
 			Min: 0, Max: 1, Needs: metrics.Contexts | metrics.ReferenceContexts,
-			Score: func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) { return score(s) },
+			Score: func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+				return score(s)
+			},
 		}
 	}
 	recall := func(s *metrics.Sample) (float64, error) {
@@ -187,19 +203,22 @@ func contextMatches() []metrics.Metric {
 		return matchIDs(s.ReferenceContextIDs, s.ContextIDs).recall(), nil // the two sides changed: each id counts once
 	}
 	return []metrics.Metric{
-		byID("context_precision/ids", "share of the retrieved ids that should have been retrieved",
-			"different ids on both sides / different ids retrieved", precision),
-		byID("context_recall/ids", "share of the ids that should have been retrieved that were",
-			"different ids on both sides / different reference ids", recall),
-		byString("context_precision/string", "average precision of the retrieved contexts, where one counts that is half like a reference",
-			"sum of the precision at each context with a similarity >= 0.5 / such contexts; 0 without one", stringPrecision),
-		byString("context_recall/string", "share of the reference contexts that a retrieved one is more than half like",
+		byID("context_precision/ids", "share of the retrieved ids that are reference ids",
+			"distinct ids in both / distinct ids retrieved", precision),
+		byID("context_recall/ids", "share of the reference ids that were retrieved",
+			"distinct ids in both / distinct reference ids", recall),
+		byString("context_precision/string", "average precision of the retrieved contexts, relevant being a "+
+			"Levenshtein similarity >= 0.5 with a reference",
+			"sum of the precision at each context with a similarity >= 0.5 / such contexts; 0 without one",
+			stringPrecision),
+		byString("context_recall/string", "share of the reference contexts with a Levenshtein similarity > 0.5 with "+
+			"a retrieved one",
 			"references with a similarity > 0.5 / references", stringRecall),
 	}
 }
 
 // mostAlike returns the highest Levenshtein similarity of a text to any other, 1 - edits / characters of the
-// longer text, and which that is. Nothing under 0.5 is looked for: it returns 0 and -1 then.
+// longer text, and the index of that one. Nothing under 0.5 is looked for: it returns 0 and -1 then.
 func mostAlike(text string, others []string) (value float64, at int, err error) {
 	at = -1
 	a := []rune(text)

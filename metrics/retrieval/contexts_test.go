@@ -12,8 +12,9 @@ func TestContextCorrectness(t *testing.T) {
 	// Relevant at ranks 2 and 4 of 4, of three that should have been retrieved.
 	ids := &metrics.Sample{ContextIDs: []string{"x", "a", "y", "b"}, ReferenceContextIDs: []string{"a", "b", "c", "a"}}
 	texts := &metrics.Sample{
-		Contexts:          []string{"The pier.", "A ferry costs 14 euros!", "It rains.", "It sails daily"},
-		ReferenceContexts: []string{"a ferry costs 14 euros", "It  sails daily.", "The captain is Ann.", "a ferry costs 14 euros."},
+		Contexts: []string{"The pier.", "A ferry costs 14 euros!", "It rains.", "It sails daily"},
+		ReferenceContexts: []string{"a ferry costs 14 euros", "It  sails daily.", "The captain is Ann.",
+			"a ferry costs 14 euros."},
 	}
 	for name, want := range map[string]string{
 		"mrr": "0.5", "map": "0.5", "match": "1", "match@1": "0", "match@2": "1",
@@ -42,24 +43,29 @@ func TestContextCorrectness(t *testing.T) {
 		checkDigits(t, "context_correctness/"+name, nothing, "0")
 	}
 	// Texts without words are compared as they are.
-	checkDigits(t, "context_correctness/text_recall", &metrics.Sample{Contexts: []string{"!"}, ReferenceContexts: []string{"?", "!"}}, "0.5")
+	checkDigits(t, "context_correctness/text_recall", &metrics.Sample{Contexts: []string{"!"},
+		ReferenceContexts: []string{"?", "!"}}, "0.5")
 
 	got, err := scoreAlone(t, "context_correctness/precision@2", ids)
-	if err != nil || len(got.Because) != 3 || got.Because[1].Reason != "reference 1" || !*got.Because[1].Verdict || *got.Because[0].Verdict ||
+	if err != nil || len(got.Because) != 3 || got.Because[1].Reason != "reference 1" || !*got.Because[1].Verdict ||
+		*got.Because[0].Verdict ||
 		got.Because[2].Text != "1 of 2 retrieved match one of 3 references" {
 		t.Errorf("findings %+v, %v", got.Because, err)
 	}
-	if _, err := scoreAlone(t, "context_correctness", &metrics.Sample{ContextIDs: []string{"a"}}); !errors.Is(err, metrics.ErrNotApplicable) {
+	if _, err := scoreAlone(t, "context_correctness", &metrics.Sample{ContextIDs: []string{"a"}}); !errors.Is(err,
+		metrics.ErrNotApplicable) {
 		t.Errorf("without references: %v", err)
 	}
 }
 
 func TestContextMatchesByID(t *testing.T) {
 	// The example in Ragas' own documentation.
-	s := &metrics.Sample{ContextIDs: []string{"doc1", "doc2", "doc3"}, ReferenceContextIDs: []string{"doc1", "doc2", "doc4"}}
+	s := &metrics.Sample{ContextIDs: []string{"doc1", "doc2", "doc3"}, ReferenceContextIDs: []string{"doc1", "doc2",
+		"doc4"}}
 	checkDigits(t, "context_precision/ids", s, "0.667")
 	checkDigits(t, "context_recall/ids", s, "0.667")
-	s = &metrics.Sample{ContextIDs: []string{"a", "a", "b"}, ReferenceContextIDs: []string{"a", "c", "c", "d"}} // sets: two and three
+	s = &metrics.Sample{ContextIDs: []string{"a", "a", "b"}, ReferenceContextIDs: []string{"a", "c", "c",
+		"d"}} // sets: two and three
 	checkDigits(t, "context_precision/ids", s, "0.5")
 	checkDigits(t, "context_recall/ids", s, "0.3333")
 
@@ -87,8 +93,10 @@ func TestContextMatchesByString(t *testing.T) {
 	check("éé", "éa", "1", "0")                    // a character is one, whatever its bytes
 	check("ab", "abcde", "0", "0")                 // too short to be alike
 
-	got, err := scoreAlone(t, "context_precision/string", &metrics.Sample{Contexts: []string{"abcd", "wxyz"}, ReferenceContexts: []string{"abcx"}})
-	if err != nil || len(got.Because) != 2 || got.Because[0].Value == nil || *got.Because[0].Value != 0.75 || *got.Because[1].Verdict {
+	got, err := scoreAlone(t, "context_precision/string", &metrics.Sample{Contexts: []string{"abcd", "wxyz"},
+		ReferenceContexts: []string{"abcx"}})
+	if err != nil || len(got.Because) != 2 || got.Because[0].Value == nil || *got.Because[0].Value != 0.75 ||
+		*got.Because[1].Verdict {
 		t.Errorf("findings %+v, %v", got.Because, err)
 	}
 }
@@ -99,7 +107,9 @@ func TestContextStringsTooLong(t *testing.T) {
 	texts := []string{"x" + long, long + "y"}
 	for _, m := range contextMatches() {
 		if strings.HasSuffix(m.Name, "/string") {
-			if _, err := m.Score(t.Context(), metrics.Models{}, &metrics.Sample{Contexts: texts[:1], ReferenceContexts: texts[1:]}); !errors.Is(err, metrics.ErrNotApplicable) {
+			if _, err := m.Score(t.Context(), metrics.Models{},
+				&metrics.Sample{Contexts: texts[:1], ReferenceContexts: texts[1:]}); !errors.Is(err,
+				metrics.ErrNotApplicable) {
 				t.Errorf("%s: %v", m.Name, err)
 			}
 		}

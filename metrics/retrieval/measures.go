@@ -2,20 +2,20 @@ package retrieval
 
 import "math"
 
-// A ranking is what a retriever returned for a query, each passage as its grade, and what its measures must
-// know of the judgements beside it. A passage of grade 1 or more is relevant.
+// A ranking is what a retriever returned for a query, each passage as its grade, and what the measures need of
+// the qrels besides. A passage of grade 1 or more is relevant.
 //
 // The measures are trec_eval's. A cutoff k looks at the first k passages, and k = 0 at all of them. A ranking
 // that is shorter than k counts as one that goes on with irrelevant passages.
 type ranking struct {
 	grades     []int // of what was retrieved, best first
 	ideal      []int // the grades of all relevant passages, highest first
-	irrelevant int   // how many passages were judged and of no use
+	irrelevant int   // how many passages were judged irrelevant
 }
 
-// Grades of passages that no one judged.
+// Grades of unjudged passages.
 const (
-	unpooled = -1 // no one was asked about it
+	unpooled = -1 // it was not in the pool, and so not judged
 	unjudged = -2 // it was in the pool of passages to judge, but not in the sample that was judged
 )
 
@@ -48,7 +48,7 @@ func (r *ranking) size(k int) int {
 	return k
 }
 
-// portion is n/of, and 0 where there is nothing to have a share of.
+// portion is n/of, and 0 where of is 0.
 func portion(n, of int) float64 {
 	if of == 0 {
 		return 0
@@ -62,12 +62,12 @@ func (r *ranking) recall(k int) float64    { return portion(r.hits(k), r.relevan
 // f is the harmonic mean of precision and recall.
 func (r *ranking) f(k int) float64 { return portion(2*r.hits(k), r.size(k)+r.relevant()) }
 
-// relativePrecision is the precision over the highest that the cutoff allows.
+// relativePrecision is the precision over the highest possible at the cutoff.
 func (r *ranking) relativePrecision(k int) float64 {
 	return portion(r.hits(k), min(r.size(k), r.relevant()))
 }
 
-// setMAP is precision times recall, of a result without order.
+// setMAP is precision times recall, for an unranked result set.
 func (r *ranking) setMAP() float64 { return r.precision(0) * r.recall(0) }
 
 func (r *ranking) hit(k int) float64 { return float64(min(r.hits(k), 1)) }
@@ -95,12 +95,12 @@ func (r *ranking) averagePrecision(k int) float64 {
 	return sum / float64(max(r.relevant(), 1))
 }
 
-// leastMean stands for smaller values in a geometric mean, as in trec_eval: one 0 would make it 0.
+// leastMean is the floor of values in a geometric mean, as in trec_eval: one 0 would make it 0.
 const leastMean = 0.00001
 
 func logFloored(v float64) float64 { return math.Log(max(v, leastMean)) }
 
-// What a grade is worth, in two ways.
+// The gain of a grade, linear and exponential.
 func linearGain(grade int) float64      { return float64(max(grade, 0)) }
 func exponentialGain(grade int) float64 { return math.Exp2(float64(max(grade, 0))) - 1 }
 
@@ -113,7 +113,7 @@ func dcg(grades []int, worth func(grade int) float64) float64 {
 	return sum
 }
 
-// discounted is a gain at index i of a ranking.
+// discounted is the discounted gain at index i of a ranking.
 func discounted(gain float64, i int) float64 { return gain / math.Log2(float64(i+2)) }
 
 func (r *ranking) ndcg(k int, worth func(grade int) float64) float64 {
@@ -162,13 +162,14 @@ func (r *ranking) ndcgLevels() float64 {
 	return sum / float64(max(n, 1))
 }
 
-// rPrecision is the precision at a multiple of the number of relevant passages, rounded as in trec_eval.
+// rPrecision is R-precision: the precision at a multiple of the number of relevant passages, rounded as in
+// trec_eval.
 func (r *ranking) rPrecision(multiple float64) float64 {
-	// The conversion keeps product and sum from becoming one operation, which would round otherwise.
+	// The conversion keeps product and sum from becoming a fused multiply-add, which rounds differently.
 	return r.precision(max(int(float64(multiple*float64(r.relevant()))+0.9), 1))
 }
 
-// recallLevels are those at which precision is interpolated for the 11-point average.
+// recallLevels are those of the 11-point interpolated average precision.
 func recallLevels() []float64 { return []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1} }
 
 // interpolatedPrecision is the highest precision at any rank where the recall is the level or more; the number
@@ -212,7 +213,7 @@ func (r *ranking) bpref() float64 {
 	return sum / float64(max(r.relevant(), 1))
 }
 
-// inferredAP estimates the average precision from judgements of a random sample of the pool.
+// inferredAP is infAP: it estimates average precision from judgements of a random sample of the pool.
 func (r *ranking) inferredAP() float64 {
 	const little = 0.00001 // trec_eval's
 	sum := 0.0
@@ -240,7 +241,7 @@ func (r *ranking) inferredAP() float64 {
 	return sum / float64(max(r.relevant(), 1))
 }
 
-// binaryG is the mean over the relevant passages of one over the logarithm of the irrelevant ones above.
+// binaryG is the mean over the relevant passages of one over the logarithm of the irrelevant ones ranked above.
 func (r *ranking) binaryG() float64 {
 	sum, found := 0.0, 0
 	for i, g := range r.grades {
@@ -272,19 +273,19 @@ func (r *ranking) g() float64 {
 	return sum / max(all, 1)
 }
 
-// rankBiasedPrecision is what a reader gains who goes from each passage to the next with probability p.
+// rankBiasedPrecision is the expected gain, per passage seen, of a user who goes from each passage to the next
+// with probability p, the persistence.
 func (r *ranking) rankBiasedPrecision(p float64) float64 {
 	return r.expectedReading(p, func(grade int) bool { return grade > 0 })
 }
 
-// rankBiasedResidual is how much more it could be, if what is not judged were relevant, and what was not
-// retrieved too.
+// rankBiasedResidual is how much higher it could be, if unjudged and unretrieved passages were relevant.
 func (r *ranking) rankBiasedResidual(p float64) float64 {
 	rest := math.Pow(p, float64(len(r.grades)))
 	return min(rest+r.expectedReading(p, func(grade int) bool { return grade < 0 }), 1)
 }
 
-// expectedReading is the share of what such a reader sees that is of a kind.
+// expectedReading is the expected share of a kind in what such a user sees.
 func (r *ranking) expectedReading(p float64, kind func(grade int) bool) float64 {
 	sum, chance := 0.0, 1.0
 	for _, g := range r.grades {
@@ -296,8 +297,8 @@ func (r *ranking) expectedReading(p float64, kind func(grade int) bool) float64 
 	return min((1-p)*sum, 1) // rounding may carry it beyond
 }
 
-// expectedReciprocalRank is the mean of one over the rank at which a reader is content, who is with a passage of
-// grade g with probability (2^g - 1)/2^most.
+// expectedReciprocalRank is the expectation of one over the rank at which a user stops, who is satisfied by a
+// passage of grade g with probability (2^g - 1)/2^most (cascade model).
 func (r *ranking) expectedReciprocalRank(k, most int) float64 {
 	sum, reading := 0.0, 1.0
 	for i, g := range r.grades[:r.within(k)] {
@@ -308,7 +309,7 @@ func (r *ranking) expectedReciprocalRank(k, most int) float64 {
 	return sum
 }
 
-// unjudgedShare is the share of passages that no one judged.
+// unjudgedShare is the share of unjudged passages.
 func (r *ranking) unjudgedShare(k int) float64 {
 	n := 0
 	for _, g := range r.grades[:r.within(k)] {

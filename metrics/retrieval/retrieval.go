@@ -1,3 +1,14 @@
+// Package retrieval has the measures of a retriever's ranking against relevance judgements. They ask no model (no Ops).
+//
+// The qrels are a sample's Relevance, graded by passage id, or its ReferenceContextIDs as binary relevance. Measures
+// with a cutoff take it after an @ (retrieval/ndcg@10).
+//
+//   - trec_eval's: precision, recall, F, R-precision, success (hit rate), MRR, MAP, nDCG (Järvelin and Kekäläinen
+//     2002), bpref (Buckley and Voorhees 2004), infAP (Yilmaz and Aslam 2006), RBP and its residual (Moffat and Zobel
+//     2008), interpolated precision, G and binG. Values are trec_eval 10's.
+//   - ERR (Chapelle et al. 2009) and nDCG with exponential gain (Burges et al. 2005).
+//   - unitxt's context_correctness and Ragas' context_precision and context_recall without a model: the retrieved
+//     contexts matched with the reference contexts, by id, text or Levenshtein similarity.
 package retrieval
 
 import (
@@ -11,47 +22,50 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-// retrievalMetrics are measures of a ranking, computed from judgements: trec_eval's, and what unitxt and Ragas
-// have beside.
+// Metrics are measures of a ranking against qrels: trec_eval's, and those of unitxt and Ragas.
 func Metrics() []metrics.Metric {
 	return slices.Concat(cutMeasures(), wholeMeasures(), parameterMeasures(), contextCorrectness(), contextMatches())
 }
 
 const trecEval = "trec_eval 10 (NIST)"
 
-// cutMeasures are those that may look at the first k passages only.
+// cutMeasures are those that take a cutoff k.
 func cutMeasures() []metrics.Metric {
 	cut := func(name, doc, source, formula string, of func(r *ranking, k int) float64) metrics.Metric {
 		return cuttable(retrieval(name, doc, source, formula), func(k int) scorer {
-			return judged(k, func(r *ranking) (float64, error) { return of(r, k), nil })
+			return needsRelevant(k, func(r *ranking) (float64, error) { return of(r, k), nil })
 		})
 	}
 	exponential := func(r *ranking, k int) float64 { return r.ndcg(k, exponentialGain) }
 	linear := func(r *ranking, k int) float64 { return r.ndcg(k, linearGain) }
-	ndcg := cut("ndcg", "normalised discounted cumulative gain of the ranking, a grade being its own gain",
+	ndcg := cut("ndcg", "normalised discounted cumulative gain (nDCG), with linear gain: a grade is its gain",
 		"Järvelin and Kekäläinen 2002; ndcg and ndcg_cut of "+trecEval,
 		"sum of grade/log2(rank+1), over that of the ideal ranking", linear)
 	ndcg.Default = true
 	list := []metrics.Metric{
 		ndcg,
-		cut("ndcg_exp", "normalised discounted cumulative gain of the ranking, high grades gaining exponentially more",
-			"Burges et al. 2005 (RankNet), section 5", "sum of (2^grade-1)/log2(rank+1), over that of the ideal ranking", exponential),
+		cut("ndcg_exp", "normalised discounted cumulative gain (nDCG), with exponential gain: 2^grade-1",
+			"Burges et al. 2005 (RankNet), section 5",
+			"sum of (2^grade-1)/log2(rank+1), over that of the ideal ranking", exponential),
 		cut("p", "precision: share of the retrieved passages that are relevant", "P and set_P of "+trecEval,
 			"relevant passages retrieved / passages retrieved; with a cutoff, / cutoff", (*ranking).precision),
 		cut("recall", "share of the relevant passages that were retrieved", "recall and set_recall of "+trecEval,
 			"relevant passages retrieved / relevant passages", (*ranking).recall),
 		cut("f", "harmonic mean of precision and recall", "van Rijsbergen 1979, chapter 7; set_F of "+trecEval,
 			"2 * relevant passages retrieved / (passages retrieved, or cutoff, + relevant passages)", (*ranking).f),
-		cut("relative_p", "precision over the highest that there could be", "relative_P and set_relative_P of "+trecEval,
-			"relevant passages retrieved / min(passages retrieved, or cutoff; relevant passages)", (*ranking).relativePrecision),
+		cut("relative_p", "precision over the highest possible at that cutoff", "relative_P and set_relative_P of "+
+			trecEval,
+			"relevant passages retrieved / min(passages retrieved, or cutoff; relevant passages)",
+			(*ranking).relativePrecision),
 		cut("hit", "whether a relevant passage was retrieved (hit rate, success)", "success of "+trecEval,
 			"1 if a relevant passage was retrieved, 0 if not", (*ranking).hit),
-		cut("mrr", "reciprocal rank of the first relevant passage", "recip_rank of "+trecEval,
+		cut("mrr", "reciprocal rank of the first relevant passage; its mean is MRR", "recip_rank of "+trecEval,
 			"1 / rank of the first relevant passage, 0 without one", (*ranking).reciprocalRank),
-		cut("map", "average precision: precision at the rank of each relevant passage", "map and map_cut of "+trecEval,
+		cut("map", "average precision, whose mean is MAP: precision at the rank of each relevant passage",
+			"map and map_cut of "+trecEval,
 			"sum of the precision at each relevant passage retrieved / relevant passages", (*ranking).averagePrecision),
 	}
-	shareUnjudged := retrieval("unjudged", "share of the retrieved passages that no one judged", "unj of "+trecEval,
+	shareUnjudged := retrieval("unjudged", "share of the retrieved passages that are unjudged", "unj of "+trecEval,
 		"passages retrieved without judgement / passages retrieved; with a cutoff, / cutoff")
 	shareUnjudged.LowerIsBetter = true
 	list = append(list, cuttable(shareUnjudged, func(k int) scorer {
@@ -63,8 +77,8 @@ func cutMeasures() []metrics.Metric {
 // webGrade is the highest grade of the TREC Web Track, for which ERR is mostly computed.
 const webGrade = 4
 
-// errMeasures are expected reciprocal rank for each highest grade that judgements use. It must be said: the
-// highest in one sample's judgements need not be the highest possible.
+// errMeasures are expected reciprocal rank for each highest grade of a relevance scale. It must be set: the
+// highest grade in one sample's qrels need not be that of the scale.
 func errMeasures() []metrics.Metric {
 	var list []metrics.Metric
 	for most := 1; most <= webGrade; most++ {
@@ -72,12 +86,14 @@ func errMeasures() []metrics.Metric {
 		if most == webGrade {
 			name = "err"
 		}
-		m := retrieval(name, fmt.Sprintf("expected reciprocal rank, with grades from 0 to %d", most),
-			"Chapelle et al. 2009, section 4", fmt.Sprintf("sum over ranks of 1/rank * R * product of (1-R) above, R = (2^grade-1)/2^%d", most))
+		m := retrieval(name, fmt.Sprintf("expected reciprocal rank (ERR), with grades from 0 to %d", most),
+			"Chapelle et al. 2009, section 4",
+			fmt.Sprintf("sum over ranks of 1/rank * R * product of (1-R) above, R = (2^grade-1)/2^%d", most))
 		list = append(list, cuttable(m, func(k int) scorer {
-			return judged(k, func(r *ranking) (float64, error) {
+			return needsRelevant(k, func(r *ranking) (float64, error) {
 				if r.highest() > most {
-					return 0, fmt.Errorf("a passage has grade %d, and %s takes grades up to %d", r.highest(), m.Name, most)
+					return 0, fmt.Errorf("a passage has grade %d, and %s takes grades up to %d", r.highest(),
+						m.Name, most)
 				}
 				return r.expectedReciprocalRank(k, most), nil
 			})
@@ -86,11 +102,11 @@ func errMeasures() []metrics.Metric {
 	return list
 }
 
-// wholeMeasures are those of the whole ranking.
+// wholeMeasures are those without a cutoff.
 func wholeMeasures() []metrics.Metric {
 	whole := func(name, doc, source, formula string, of func(r *ranking) float64) metrics.Metric {
 		m := retrieval(name, doc, source, formula)
-		m.Score = judged(0, func(r *ranking) (float64, error) { return of(r), nil })
+		m.Score = needsRelevant(0, func(r *ranking) (float64, error) { return of(r), nil })
 		return m
 	}
 	logarithm := func(name, doc, source, formula string, of func(r *ranking) float64) metrics.Metric {
@@ -100,21 +116,26 @@ func wholeMeasures() []metrics.Metric {
 	}
 	averagePrecision := func(r *ranking) float64 { return r.averagePrecision(0) }
 	return []metrics.Metric{
-		whole("bpref", "share of judged pairs that the ranking has in the right order",
+		whole("bpref", "binary preference (bpref): share of pairs of judged passages that are ranked in the right "+
+			"order",
 			"Buckley and Voorhees 2004; bpref of "+trecEval,
-			"mean over relevant passages of 1 - judged irrelevant ones above / min(relevant, irrelevant); passages without judgement are passed over",
+			"mean over relevant passages of 1 - judged irrelevant ones above / min(relevant, irrelevant); unjudged "+
+				"passages are ignored",
 			(*ranking).bpref),
-		whole("infap", "average precision inferred from judgements of a sample of the pool",
+		whole("infap", "inferred average precision (infAP), from judgements of a random sample of the pool",
 			"Yilmaz and Aslam 2006; infAP of "+trecEval,
-			"mean over relevant passages of the expected precision at their ranks; a negative grade is in the pool and not judged",
+			"mean over relevant passages of the expected precision at their ranks; a negative grade is pooled but "+
+				"unjudged",
 			(*ranking).inferredAP),
 		whole("set_map", "precision times recall of what was retrieved, whatever its order", "set_map of "+trecEval,
 			"relevant passages retrieved^2 / (passages retrieved * relevant passages)", (*ranking).setMAP),
-		whole("ndcg_rel", "nDCG at the rank of each relevant passage, averaged", "ndcg_rel of "+trecEval,
-			"mean over relevant passages of nDCG at their ranks; of the whole ranking for those not retrieved", (*ranking).ndcgRelevant),
-		whole("r_ndcg", "nDCG at the ranks where the ideal ranking changes grade, averaged", "Rndcg of "+trecEval,
-			"mean of nDCG where each grade of the ideal ranking ends, and at the end of the ranking", (*ranking).ndcgLevels),
-		whole("g", "gain of the ranking, discounted by how far it is behind the ideal one", "G of "+trecEval,
+		whole("ndcg_rel", "nDCG averaged over the ranks of the relevant passages", "ndcg_rel of "+trecEval,
+			"mean over relevant passages of nDCG at their ranks; of the whole ranking for those not retrieved",
+			(*ranking).ndcgRelevant),
+		whole("r_ndcg", "nDCG averaged over the ranks where the ideal ranking changes grade", "Rndcg of "+trecEval,
+			"mean of nDCG where each grade of the ideal ranking ends, and at the end of the ranking",
+			(*ranking).ndcgLevels),
+		whole("g", "cumulative gain, discounted by how far it is behind that of the ideal ranking", "G of "+trecEval,
 			"sum of grade/log2(2 + ideal gain - gain so far) / sum of all grades", (*ranking).g),
 		whole("bin_g", "relevant passages, discounted by the irrelevant ones above", "binG of "+trecEval,
 			"mean over relevant passages of 1/log2(2 + irrelevant ones above)", (*ranking).binaryG),
@@ -125,34 +146,46 @@ func wholeMeasures() []metrics.Metric {
 	}
 }
 
-// parameterMeasures are those with a number that is no cutoff: retrieval/rbp@0.95.
+// parameterMeasures are those with a parameter that is no cutoff: retrieval/rbp@0.95.
 func parameterMeasures() []metrics.Metric {
-	rbp := retrieval("rbp", "rank-biased precision: what a reader gains who goes on to the next passage with probability p",
-		"Moffat and Zobel 2008; rbp of "+trecEval+", where p is 0.9", "(1-p) * sum of p^(rank-1) over relevant passages")
-	residual := retrieval("rbp_residual", "how much higher rank-biased precision could be, were all judged and more retrieved",
+	rbp := retrieval("rbp", "rank-biased precision (RBP): expected gain per passage seen of a user who goes on to "+
+		"the next passage "+
+		"with persistence p",
+		"Moffat and Zobel 2008; rbp of "+trecEval+", where p is 0.9",
+		"(1-p) * sum of p^(rank-1) over relevant passages")
+	residual := retrieval("rbp_residual", "residual of rank-biased precision: how much higher it could be if "+
+		"unjudged and unretrieved passages were relevant",
 		"Moffat and Zobel 2008; rbp_resid of "+trecEval+", where p is 0.9",
-		"p^passages retrieved + (1-p) * sum of p^(rank-1) over passages without judgement")
+		"p^passages retrieved + (1-p) * sum of p^(rank-1) over unjudged passages")
 	residual.LowerIsBetter = true
-	rPrecision := retrieval("r_precision", "precision at as many passages as are relevant, or a multiple of that",
+	rPrecision := retrieval("r_precision", "R-precision: precision at a cutoff of R, the number of relevant "+
+		"passages, or at a multiple of R",
 		"Rprec and Rprec_mult of "+trecEval, "relevant passages among the first R / R, where R are relevant in all")
-	iprec := retrieval("iprec", "interpolated precision at a recall, or averaged over the recalls 0, 0.1 ... 1",
+	iprec := retrieval("iprec", "interpolated precision at a recall level, or the 11-point average over the levels "+
+		"0, 0.1 ... 1",
 		"iprec_at_recall and 11pt_avg of "+trecEval, "highest precision at any rank with at least that recall")
 
-	persistence := rankParameter{"p", "0.95", "p is a number between 0 and 1", func(p float64) bool { return p > 0 && p < 1 }}
-	multiple := rankParameter{"multiple", "0.5", "the multiple is a number above 0, up to 1000", func(x float64) bool { return x > 0 && x <= 1000 }}
-	recall := rankParameter{"recall", "0.5", "the recall is a number from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 }}
+	persistence := rankParameter{"p", "0.95", "p is a number between 0 and 1", func(p float64) bool {
+		return p > 0 && p < 1
+	}}
+	multiple := rankParameter{"multiple", "0.5", "the multiple is a number above 0, up to 1000", func(x float64) bool {
+		return x > 0 && x <= 1000
+	}}
+	recall := rankParameter{"recall", "0.5", "the recall is a number from 0 to 1", func(x float64) bool {
+		return x >= 0 && x <= 1
+	}}
 	return []metrics.Metric{
 		persistence.of(rbp, 0.8, func(p float64) scorer {
-			return judged(0, func(r *ranking) (float64, error) { return r.rankBiasedPrecision(p), nil })
+			return needsRelevant(0, func(r *ranking) (float64, error) { return r.rankBiasedPrecision(p), nil })
 		}),
 		persistence.of(residual, 0.8, func(p float64) scorer {
 			return rankingScorer(0, func(r *ranking) (float64, error) { return r.rankBiasedResidual(p), nil })
 		}),
 		multiple.of(rPrecision, 1, func(x float64) scorer {
-			return judged(0, func(r *ranking) (float64, error) { return r.rPrecision(x), nil })
+			return needsRelevant(0, func(r *ranking) (float64, error) { return r.rPrecision(x), nil })
 		}),
 		recall.of(iprec, allRecalls, func(x float64) scorer {
-			return judged(0, func(r *ranking) (float64, error) {
+			return needsRelevant(0, func(r *ranking) (float64, error) {
 				if x == allRecalls {
 					return r.elevenPoints(), nil
 				}
@@ -162,14 +195,14 @@ func parameterMeasures() []metrics.Metric {
 	}
 }
 
-// allRecalls stands for the average over the recall levels.
+// allRecalls stands for the 11-point average over the recall levels.
 const allRecalls = -1
 
 // A scorer is a Metric's Score.
 type scorer = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error)
 
-// retrieval begins a measure of a ranking against judgements. These may be grades or ids of what should have
-// been retrieved, so that Needs does not name them.
+// retrieval begins a measure of a ranking against qrels. These may be grades or reference ids, so that Needs does
+// not name them.
 func retrieval(name, doc, source, formula string) metrics.Metric {
 	return metrics.Metric{
 		Name: "retrieval/" + name, Doc: doc, Source: source, Formula: formula,
@@ -177,7 +210,7 @@ func retrieval(name, doc, source, formula string) metrics.Metric {
 	}
 }
 
-// cuttable completes a measure that is of the whole ranking by itself and takes a cutoff after an @.
+// cuttable completes a measure that is of the whole ranking by default and takes a cutoff after an @.
 func cuttable(m metrics.Metric, score func(k int) scorer) metrics.Metric {
 	plain := m.Formula
 	m.Formula += fmt.Sprintf("; %s@10 looks at the first 10", m.Name)
@@ -185,7 +218,8 @@ func cuttable(m metrics.Metric, score func(k int) scorer) metrics.Metric {
 	m.At = func(text string) (metrics.Metric, error) {
 		k, err := strconv.Atoi(text)
 		if err != nil || k < 1 || text[0] == '+' {
-			return metrics.Metric{}, fmt.Errorf("%s@%s: the cutoff is a whole number from 1, as in %s@10", m.Name, text, m.Name)
+			return metrics.Metric{}, fmt.Errorf("%s@%s: the cutoff is a whole number from 1, as in %s@10", m.Name, text,
+				m.Name)
 		}
 		cut := m
 		cut.Name = fmt.Sprintf("%s@%d", m.Name, k)
@@ -196,13 +230,13 @@ func cuttable(m metrics.Metric, score func(k int) scorer) metrics.Metric {
 	return m
 }
 
-// A rankParameter is a number that a measure takes after an @.
+// A rankParameter is a parameter of a measure, given after an @.
 type rankParameter struct {
 	name, example, want string
 	ok                  func(x float64) bool
 }
 
-// of completes a measure, which by itself has the usual value.
+// of completes a measure, whose parameter has the usual value by default.
 func (p rankParameter) of(m metrics.Metric, usual float64, score func(x float64) scorer) metrics.Metric {
 	plain := m.Formula
 	if usual != allRecalls {
@@ -225,12 +259,13 @@ func (p rankParameter) of(m metrics.Metric, usual float64, score func(x float64)
 	return m
 }
 
-// judged is rankingScorer for a measure that means something only where a passage is relevant: without one,
+// needsRelevant is rankingScorer for a measure that means something only where a passage is relevant: without one,
 // every ranking is as good as any other. trec_eval, Ragas and unitxt count a 0 there.
-func judged(k int, of func(r *ranking) (float64, error)) scorer {
+func needsRelevant(k int, of func(r *ranking) (float64, error)) scorer {
 	return rankingScorer(k, func(r *ranking) (float64, error) {
 		if r.relevant() == 0 {
-			return 0, fmt.Errorf("%w: no passage is judged relevant, so that no ranking could do well", metrics.ErrNotApplicable)
+			return 0, fmt.Errorf("%w: no passage is judged relevant, so that no ranking could do well",
+				metrics.ErrNotApplicable)
 		}
 		return of(r)
 	})
@@ -255,13 +290,14 @@ func rankingScorer(k int, of func(r *ranking) (float64, error)) scorer {
 	}
 }
 
-// judgements are a sample's grades or, where it has none, its reference ids as passages of grade 1.
+// judgements are a sample's qrels: its grades or, where it has none, its reference ids as passages of grade 1.
 func judgements(s *metrics.Sample) (map[string]int, error) {
 	if len(s.Relevance) > 0 {
 		return s.Relevance, nil
 	}
 	if metrics.Blank(s.ReferenceContextIDs...) {
-		return nil, fmt.Errorf("%w: the sample has neither %v nor %v to judge its passages by", metrics.ErrNotApplicable, metrics.Relevance, metrics.ReferenceContextIDs)
+		return nil, fmt.Errorf("%w: the sample has neither %v nor %v to judge its passages by",
+			metrics.ErrNotApplicable, metrics.Relevance, metrics.ReferenceContextIDs)
 	}
 	grades := make(map[string]int, len(s.ReferenceContextIDs))
 	for _, id := range s.ReferenceContextIDs {
@@ -280,7 +316,8 @@ func newRanking(ids []string, grades map[string]int) (*ranking, error) {
 	for id, g := range grades {
 		switch {
 		case g > maxRelevance:
-			return nil, fmt.Errorf("the passage %q has grade %d: the highest is %d", metrics.Bounded(id), g, maxRelevance)
+			return nil, fmt.Errorf("the passage %q has grade %d: the highest is %d", metrics.Bounded(id), g,
+				maxRelevance)
 		case g > 0:
 			r.ideal = append(r.ideal, g)
 		case g == 0:
@@ -291,7 +328,8 @@ func newRanking(ids []string, grades map[string]int) (*ranking, error) {
 	first := make(map[string]int, len(ids))
 	for i, id := range ids {
 		if at, twice := first[id]; twice {
-			return nil, fmt.Errorf("the passage %q is in the ranking twice, at ranks %d and %d", metrics.Bounded(id), at, i+1)
+			return nil, fmt.Errorf("the passage %q is in the ranking twice, at ranks %d and %d", metrics.Bounded(id),
+				at, i+1)
 		}
 		first[id] = i + 1
 		switch g, known := grades[id]; {
@@ -315,7 +353,8 @@ func (r *ranking) findings(ids []string, grades map[string]int, k int) []metrics
 	var list []metrics.Finding
 	for i, id := range ids[:min(r.within(k), maxShown)] {
 		relevant := r.grades[i] > 0
-		f := metrics.Finding{Kind: "passage", Text: id, Verdict: &relevant, Reason: "not judged", Where: fmt.Sprintf("rank %d", i+1)}
+		f := metrics.Finding{Kind: "passage", Text: id, Verdict: &relevant, Reason: "not judged",
+			Where: fmt.Sprintf("rank %d", i+1)}
 		if r.grades[i] >= 0 {
 			f.Reason = fmt.Sprintf("grade %d", r.grades[i])
 		}

@@ -57,10 +57,11 @@ func TestRetrievalPublished(t *testing.T) {
 	checkDigits(t, "retrieval/ndcg_exp", rankedGrades([]int{3, 2, 3, 0, 1, 2}), "0.9488")
 
 	// The tests of the R package evalIR (github.com/semanticpc/evalIR): six relevant passages, five of them in a
-	// ranking of ten with two that no one judged.
+	// ranking of ten with two unjudged passages.
 	evalIR := rankedGrades([]int{1, 0, unpooled, 1, 0, 0, 1, 1, unpooled, 1}, 1, 0)
 	for name, want := range map[string]string{
-		"err@3": "0.0625", "err@5": "0.0771", "err@10": "0.0963", "err": "0.0963", "ndcg@3": "0.4693", "ndcg@5": "0.4852", "ndcg@10": "0.7167",
+		"err@3": "0.0625", "err@5": "0.0771", "err@10": "0.0963", "err": "0.0963", "ndcg@3": "0.4693",
+		"ndcg@5": "0.4852", "ndcg@10": "0.7167",
 		"p@3": "0.3333", "p@5": "0.4000", "p@10": "0.5000", "mrr": "1.0",
 	} {
 		checkDigits(t, "retrieval/"+name, evalIR, want)
@@ -110,15 +111,16 @@ func TestRetrievalByHand(t *testing.T) {
 	checkDigits(t, "retrieval/r_ndcg", s, fmt.Sprintf("%.6f", (at1+at3+at4)/3))
 	checkDigits(t, "retrieval/r_ndcg", rankedGrades([]int{1, 0, 0, 2}, 1), fmt.Sprintf("%.6f", (at1+at3)/2))
 
-	// In the pool and not judged is between: it counts as read for infAP, and for nothing else.
+	// Pooled but unjudged is between: it counts as pooled for infAP, and for nothing else.
 	checkDigits(t, "retrieval/infap", rankedGrades([]int{1, unjudged, 1}), "1.0000") // 1; 1/3 + 2/3 * 2/2
 	checkDigits(t, "retrieval/infap", rankedGrades([]int{1, unpooled, 1}), "0.8333") // 1; 1/3 + 2/3 * 1/2
 }
 
-// Grades by reference ids are all 1, and what is not among them is not judged.
+// Grades by reference ids are all 1, and what is not among them is unjudged.
 func TestRetrievalByReferenceIDs(t *testing.T) {
 	s := &metrics.Sample{ContextIDs: []string{"a", "b", "c"}, ReferenceContextIDs: []string{"c", "d", "c"}}
-	for name, want := range map[string]string{"retrieval/recall": "0.5", "retrieval/mrr": "0.3333", "retrieval/unjudged": "0.6667", "retrieval/bpref": "0.5"} {
+	for name, want := range map[string]string{"retrieval/recall": "0.5", "retrieval/mrr": "0.3333",
+		"retrieval/unjudged": "0.6667", "retrieval/bpref": "0.5"} {
 		checkDigits(t, name, s, want)
 	}
 	s.Relevance = map[string]int{"b": 1} // grades say more
@@ -134,7 +136,8 @@ func TestRetrievalFindings(t *testing.T) {
 	want := []metrics.Finding{
 		{Kind: "passage", Text: "r01", Verdict: &yes, Reason: "grade 1", Where: "rank 1"},
 		{Kind: "passage", Text: "r02", Verdict: &no, Reason: "not judged", Where: "rank 2"},
-		{Kind: "note", Text: "2 passages looked at: 1 relevant, 0 judged irrelevant, 1 not judged; 3 relevant in all; not among them: o02, o01"},
+		{Kind: "note", Text: "2 passages looked at: 1 relevant, 0 judged irrelevant, 1 not judged; 3 relevant in " +
+			"all; not among them: o02, o01"},
 	}
 	if !slices.EqualFunc(got.Because, want, func(a, b metrics.Finding) bool {
 		return a.Kind == b.Kind && a.Text == b.Text && a.Reason == b.Reason && a.Where == b.Where &&
@@ -147,7 +150,8 @@ func TestRetrievalFindings(t *testing.T) {
 		others[i] = 1
 	}
 	got, err = scoreAlone(t, "retrieval/p", rankedGrades(many, others...))
-	if err != nil || len(got.Because) != maxShown+1 || !strings.HasSuffix(got.Because[maxShown].Text, ", o10 and 20 more") {
+	if err != nil || len(got.Because) != maxShown+1 || !strings.HasSuffix(got.Because[maxShown].Text,
+		", o10 and 20 more") {
 		t.Errorf("long rankings: %v, %+v", err, got.Because)
 	}
 }
@@ -156,24 +160,30 @@ func TestRetrievalRefuses(t *testing.T) {
 	check := func(name string, s *metrics.Sample, applicable bool, want string) {
 		t.Helper()
 		_, err := scoreAlone(t, name, s)
-		if err == nil || errors.Is(err, metrics.ErrNotApplicable) == applicable || !strings.Contains(err.Error(), want) {
+		if err == nil || errors.Is(err, metrics.ErrNotApplicable) == applicable ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	check("retrieval", &metrics.Sample{ContextIDs: []string{"a", "b", "a"}, ReferenceContextIDs: []string{"a"}}, true, `the passage "a" is in the ranking twice, at ranks 1 and 3`)
-	check("retrieval", &metrics.Sample{ContextIDs: []string{"a"}, Relevance: map[string]int{"a": 128}}, true, `"a" has grade 128: the highest is 127`)
-	check("retrieval/err_max1", rankedGrades([]int{1, 2}), true, "a passage has grade 2, and retrieval/err_max1 takes grades up to 1")
-	check("retrieval/err", rankedGrades([]int{1}, 5), true, "a passage has grade 5, and retrieval/err takes grades up to 4")
+	check("retrieval", &metrics.Sample{ContextIDs: []string{"a", "b", "a"}, ReferenceContextIDs: []string{"a"}}, true,
+		`the passage "a" is in the ranking twice, at ranks 1 and 3`)
+	check("retrieval", &metrics.Sample{ContextIDs: []string{"a"}, Relevance: map[string]int{"a": 128}}, true,
+		`"a" has grade 128: the highest is 127`)
+	check("retrieval/err_max1", rankedGrades([]int{1, 2}), true,
+		"a passage has grade 2, and retrieval/err_max1 takes grades up to 1")
+	check("retrieval/err", rankedGrades([]int{1}, 5), true,
+		"a passage has grade 5, and retrieval/err takes grades up to 4")
 	check("retrieval", &metrics.Sample{ContextIDs: []string{"a"}}, false, "neither relevance nor reference_context_ids")
 	check("retrieval", &metrics.Sample{Relevance: map[string]int{"a": 1}}, false, "no context_ids")
-	for _, name := range []string{"retrieval/ndcg", "retrieval/hit@3", "retrieval/rbp", "retrieval/bpref", "retrieval/iprec@0.2", "retrieval/log_map"} {
+	for _, name := range []string{"retrieval/ndcg", "retrieval/hit@3", "retrieval/rbp", "retrieval/bpref",
+		"retrieval/iprec@0.2", "retrieval/log_map"} {
 		check(name, rankedGrades([]int{0, unpooled}), false, "no passage is judged relevant")
 	}
 	checkDigits(t, "retrieval/unjudged", rankedGrades([]int{0, unpooled}), "0.5") // has nothing to do with relevance
 }
 
-// Every measure keeps to its range, is highest for the ideal ranking where that is 1, and does not fall when a relevant passage
-// changes places with a less relevant one above it.
+// Every measure keeps to its range, is highest for the ideal ranking where that is 1, and does not fall when a
+// relevant passage changes places with a less relevant one above it.
 func TestRetrievalProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var measures []metrics.Metric
@@ -228,16 +238,18 @@ func TestRetrievalProperties(t *testing.T) {
 		swapped := better[i] < better[j] && better[j] > 0
 		better[i], better[j] = better[j], better[i]
 		for _, m := range measures {
-			if strings.HasPrefix(m.Name, "retrieval/err_max") && !strings.HasPrefix(m.Name, fmt.Sprintf("retrieval/err_max%d", most)) {
+			if strings.HasPrefix(m.Name, "retrieval/err_max") &&
+				!strings.HasPrefix(m.Name, fmt.Sprintf("retrieval/err_max%d", most)) {
 				continue
 			}
 			v := value(m, s)
 			if full := value(m, ideal); !m.LowerIsBetter && full < v-1e-12 {
 				t.Errorf("%s: %v for grades %d, only %v for the ideal ranking", m.Name, v, retrieved, full)
 			}
-			// A rank of its own for what was in the pool and not judged is infAP's alone, and r_ndcg, ndcg_rel and g
+			// A rank of its own for a pooled but unjudged passage is infAP's alone, and r_ndcg, ndcg_rel and g
 			// compare with ideals of other lengths: swaps of grades may lower them.
-			if name := strings.TrimPrefix(m.Name, "retrieval/"); swapped && !m.LowerIsBetter && !slices.Contains([]string{"infap", "ndcg_rel", "r_ndcg", "g"}, name) {
+			if name := strings.TrimPrefix(m.Name, "retrieval/"); swapped && !m.LowerIsBetter &&
+				!slices.Contains([]string{"infap", "ndcg_rel", "r_ndcg", "g"}, name) {
 				compared++
 				if after := value(m, rankedGrades(better, others...)); after < v-1e-12 {
 					t.Errorf("%s: %v for %d, but %v for %d", m.Name, v, retrieved, after, better)
@@ -285,7 +297,8 @@ func FuzzRanking(f *testing.F) {
 			if !strings.HasPrefix(m.Name, "retrieval/") {
 				continue
 			}
-			if _, err := m.Try(t.Context(), metrics.Models{}, s); err != nil && strings.Contains(err.Error(), "a bug in") {
+			if _, err := m.Try(t.Context(), metrics.Models{}, s); err != nil &&
+				strings.Contains(err.Error(), "a bug in") {
 				t.Error(err)
 			}
 		}

@@ -30,8 +30,10 @@ func TestBLEU(t *testing.T) {
 		t.Errorf("%+v: want the shorter of two references equally near, and clipped counts", b)
 	}
 	// From sacrebleu's tests: matches 4, 2, 1, 0 of 6, 5, 4, 3.
-	b = countBLEU(strings.Fields("am I am a character sequence"), [][]string{strings.Fields("I am a symbol string sequence a a")})
-	if b.correct != [maxBLEU]int{4, 2, 1, 0} || b.total != [maxBLEU]int{6, 5, 4, 3} || b.answer != 6 || b.reference != 8 {
+	b = countBLEU(strings.Fields("am I am a character sequence"),
+		[][]string{strings.Fields("I am a symbol string sequence a a")})
+	if b.correct != [maxBLEU]int{4, 2, 1, 0} || b.total != [maxBLEU]int{6, 5, 4, 3} || b.answer != 6 ||
+		b.reference != 8 {
 		t.Errorf("%+v", b)
 	}
 	check(1, "北京是中国的首都。", "北京是中国的首都。")
@@ -65,7 +67,8 @@ func TestGLEU(t *testing.T) {
 	// From NLTK's manual.
 	const reference = "It is a guide to action that ensures that the military will forever heed Party commands"
 	check(2.0/22, "the the the the the the the", "the cat is on the mat") // 0.0909
-	check(0.43939, "It is a guide to action which ensures that the military always obeys the commands of the party", reference)
+	check(0.43939, "It is a guide to action which ensures that the military always obeys the commands of the party",
+		reference)
 	check(0.12069, "It is to insure the troops forever hearing the activity guidebook that party direct", reference)
 	check(1, "a b", "x", "a b")
 	check(3.0/10, "北京", "北京首都") // two characters and one pair, of four, three, two and one

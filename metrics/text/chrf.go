@@ -10,20 +10,20 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// chrfMetrics are chrF, which compares characters, and chrF++, which compares words and pairs of them too.
+// chrfMetrics are chrF, of character n-grams, and chrF++, of word unigrams and bigrams, too.
 func chrfMetrics() []metrics.Metric {
 	const formula = "F2 of the mean precision and mean recall over the n-grams of 1 to 6 characters"
 	return []metrics.Metric{
 		lexical(metrics.Metric{
 			Name:    "answer_similarity/chrf",
-			Doc:     "character n-grams in common with the best reference: sacrebleu's chrF divided by 100",
+			Doc:     "F2 of character n-grams with the best reference: sacrebleu's chrF divided by 100",
 			Source:  "chrF (Popović 2015), sacrebleu's sentence_chrf",
 			Formula: formula,
 			Score:   scoreCHRF(0),
 		}),
 		lexical(metrics.Metric{
 			Name:    "answer_similarity/chrf++",
-			Doc:     "n-grams of characters and words in common with the best reference: sacrebleu's chrF++ divided by 100",
+			Doc:     "F2 of character and word n-grams with the best reference: sacrebleu's chrF++ divided by 100",
 			Source:  "chrF++ (Popović 2017), sacrebleu's sentence_chrf with word order 2",
 			Formula: formula + " and of 1 to 2 words",
 			Score:   scoreCHRF(2),
@@ -48,16 +48,18 @@ func scoreCHRF(maxWords int) scoreFunc {
 				}
 			}
 			if orders == 0 {
-				return metrics.Score{}, fmt.Errorf("%w: no character in the answer or in the reference %q", metrics.ErrNotApplicable, metrics.Bounded(reference))
+				return metrics.Score{}, fmt.Errorf("%w: no character in the answer or in the reference %q",
+					metrics.ErrNotApplicable, metrics.Bounded(reference))
 			}
 			precision, recall = precision/float64(orders), recall/float64(orders)
 			note := fmt.Sprintf("mean precision %.3f and recall %.3f over %d orders", precision, recall, orders)
-			return metrics.Score{Value: f2(precision, recall), Because: []metrics.Finding{{Kind: "note", Text: note}}}, nil
+			return metrics.Score{Value: f2(precision, recall),
+				Because: []metrics.Finding{{Kind: "note", Text: note}}}, nil
 		})
 	}
 }
 
-// f2 weighs recall as twice as important as precision.
+// f2 is the F-measure in which recall weighs twice as much as precision (beta 2).
 func f2(precision, recall float64) float64 {
 	if precision+recall == 0 {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// editMetrics compare characters and where they stand: Ragas' string similarity, which takes its measures
+// editMetrics are similarities by edit distance of characters: Ragas' string similarity, which takes its measures
 // from RapidFuzz. A character is a Unicode code point; case and white space count.
 //
 // The measures are written out here: each is a few lines, and the usual libraries for edit distances count
@@ -45,8 +45,8 @@ func editMetrics() []metrics.Metric {
 	return list
 }
 
-// levenshtein is 1 less the edit distance over the length of the longer text. The texts are not both empty;
-// so for all four.
+// levenshtein is the normalised similarity: 1 less the edit distance over the length of the longer text. The
+// texts are not both empty; so for all four.
 func levenshtein(a, b []rune) (float64, string, error) {
 	longer := max(len(a), len(b))
 	n, err := tokenize.Edits(a, b)
@@ -56,7 +56,7 @@ func levenshtein(a, b []rune) (float64, string, error) {
 	return 1 - ratio(n, longer), fmt.Sprintf("%d edits, the longer text has %d characters", n, longer), nil
 }
 
-// hamming counts what the longer text has more as places that differ.
+// hamming counts the surplus of the longer text as substitutions.
 func hamming(a, b []rune) (float64, string, error) {
 	longer, equal := max(len(a), len(b)), 0
 	for i := range min(len(a), len(b)) {
@@ -103,10 +103,11 @@ func jaro(a, b []rune) (float64, string, error) {
 		}
 	}
 	value := (ratio(n, len(a)) + ratio(n, len(b)) + ratio(n-moved/2, n)) / 3
-	return min(1, value), fmt.Sprintf("%d characters match, %d of them out of order, of %d in the answer and %d in the reference", n, moved, len(a), len(b)), nil
+	return min(1, value), fmt.Sprintf("%d characters match, %d of them out of order, of %d in the answer and %d in "+
+		"the reference", n, moved, len(a), len(b)), nil
 }
 
-// jaroWinkler is jaro raised by what the beginnings have in common.
+// jaroWinkler is jaro raised by the length of the common prefix.
 func jaroWinkler(a, b []rune) (float64, string, error) {
 	value, note, err := jaro(a, b)
 	prefix := 0

@@ -10,13 +10,13 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// lexicalMetrics are comparisons of the answer's words with those of the references.
+// lexicalMetrics are the lexical comparisons of the answer with the references.
 //
-// Two rules hold for the family. Where an original knows ASCII only, so that it is blind to most of the
-// world's scripts, the plain name counts words of every script and gives the original's number on text in
-// ASCII; the name with _ascii is the original to the letter. And where there is nothing to compare (a
-// reference of punctuation alone, one word where pairs are counted) the metric does not apply, although an
-// original may say 0; the _ascii ones say 0 too.
+// Two rules hold for the family. Where an original knows ASCII only, so that it is blind to most of the world's
+// scripts, the plain name counts words of every script and gives the original's number on text in ASCII; the name
+// with _ascii is the original to the letter. And where there is nothing to compare (a reference of punctuation
+// alone, one word where bigrams are counted) the metric does not apply, although an original may say 0; the
+// _ascii ones say 0 too.
 func lexicalMetrics() []metrics.Metric {
 	return slices.Concat(rougeMetrics(), bleuMetrics(), chrfMetrics(), meteorMetrics(), editMetrics(), matchMetrics())
 }
@@ -42,7 +42,8 @@ func matchMetrics() []metrics.Metric {
 		}),
 		lexical(metrics.Metric{
 			Name: "answer_correctness/exact_match_normalised", Source: squad,
-			Doc:     "whether the answer is one of the references but for case, punctuation and articles, in any script",
+			Doc: "whether the answer is one of the references but for case, punctuation and articles, in any " +
+				"script",
 			Formula: "1 if the answer's tokens are those of a reference, in order, else 0",
 			Score:   scoreMatch(tokenize.Tokens, slices.Equal[[]string]),
 		}),
@@ -54,14 +55,18 @@ func matchMetrics() []metrics.Metric {
 		}),
 		lexical(metrics.Metric{
 			Name: "answer_correctness/contains", Source: ragas,
-			Doc:     "whether one of the references stands in the answer, character for character",
-			Formula: "1 if a reference is a part of the answer, else 0",
-			Score:   scoreMatch(asWritten, func(answer, reference []string) bool { return strings.Contains(answer[0], reference[0]) }),
+			Doc:     "whether the answer contains one of the references, character for character",
+			Formula: "1 if a reference is a substring of the answer, else 0",
+			Score: scoreMatch(asWritten, func(answer, reference []string) bool {
+				return strings.Contains(answer[0], reference[0])
+			}),
 		}),
 		lexical(metrics.Metric{
-			Name: "answer_correctness/contains_normalised", Source: "DPR (Karpukhin et al. 2020, arXiv 2004.04906), answer matching",
-			Doc:     "whether one of the references stands in the answer but for case, punctuation and articles, in any script",
-			Formula: "1 if a reference's tokens are a run of the answer's, else 0",
+			Name:   "answer_correctness/contains_normalised",
+			Source: "DPR (Karpukhin et al. 2020, arXiv 2004.04906), answer matching",
+			Doc: "whether the answer contains one of the references but for case, punctuation and articles, in " +
+				"any script",
+			Formula: "1 if a reference's tokens are a contiguous run of the answer's, else 0",
 			Score:   scoreMatch(tokenize.Tokens, tokenize.ContainsRun),
 		}),
 	}
@@ -79,10 +84,12 @@ func scoreMatch(cut func(text string) []string, match func(answer, reference []s
 		return bestReference(s, func(reference string) (metrics.Score, error) {
 			want := cut(reference)
 			if len(want) == 0 {
-				return metrics.Score{}, fmt.Errorf("%w: the reference %q holds no word", metrics.ErrNotApplicable, metrics.Bounded(reference))
+				return metrics.Score{}, fmt.Errorf("%w: the reference %q holds no word", metrics.ErrNotApplicable,
+					metrics.Bounded(reference))
 			}
 			matched := match(answer, want)
-			score := metrics.Score{Because: []metrics.Finding{{Kind: "reference", Text: metrics.Bounded(reference), Verdict: &matched}}}
+			score := metrics.Score{Because: []metrics.Finding{{Kind: "reference", Text: metrics.Bounded(reference),
+				Verdict: &matched}}}
 			if matched {
 				score.Value = 1
 			}
@@ -91,7 +98,7 @@ func scoreMatch(cut func(text string) []string, match func(answer, reference []s
 	}
 }
 
-// A scoreFunc is the Score of a [Metric].
+// A scoreFunc is the Score of a [metrics.Metric].
 type scoreFunc = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error)
 
 // bestReference compares the answer with each reference and returns the best score, the first of equals,
@@ -105,7 +112,8 @@ func bestReference(s *metrics.Sample, compare func(reference string) (metrics.Sc
 
 // rankedReference is bestReference where the best is not the one of the highest value, but of the highest
 // rank.
-func rankedReference(s *metrics.Sample, compare func(reference string) (rank float64, score metrics.Score, err error)) (metrics.Score, error) {
+func rankedReference(s *metrics.Sample,
+	compare func(reference string) (rank float64, score metrics.Score, err error)) (metrics.Score, error) {
 	type ranked struct {
 		rank  float64
 		score metrics.Score
@@ -124,13 +132,14 @@ func rankedReference(s *metrics.Sample, compare func(reference string) (rank flo
 		if f := best.Because; len(f) > 0 && f[0].Kind == "reference" {
 			f[0].Where = where
 		} else {
-			best.Because = append(f, metrics.Finding{Kind: "reference", Text: metrics.Bounded(s.References[at]), Where: where})
+			best.Because = append(f, metrics.Finding{Kind: "reference", Text: metrics.Bounded(s.References[at]),
+				Where: where})
 		}
 	}
 	return best, nil
 }
 
-// A share says what an overlap is divided by.
+// A share says which ratio of an overlap is asked for.
 type share int
 
 const (
@@ -139,14 +148,14 @@ const (
 	ofReference              // recall: the share of the other text's units that are in the answer
 )
 
-// An overlap is what an answer and another text have in common, counted in units: tokens, pairs of tokens,
-// tokens in order.
+// An overlap is what an answer and another text have in common, counted in units: tokens, n-grams, or tokens of
+// the longest common subsequence.
 type overlap struct {
 	common, answer, reference int
 	found, missing            []string // units of the answer if its share is asked for, else of the reference
 }
 
-// newOverlap counts every unit as often as both texts have it.
+// newOverlap is the multiset intersection: every unit counts as often as both texts have it.
 func newOverlap(answer, reference []string, of share) overlap {
 	o := overlap{answer: len(answer), reference: len(reference)}
 	if of == ofAnswer {
@@ -158,7 +167,8 @@ func newOverlap(answer, reference []string, of share) overlap {
 	return o
 }
 
-// inCommon divides units into those that other has too, each no more often than other has it, and the rest.
+// inCommon divides units into those that other has too, each no more often than other has it (clipped counts),
+// and the rest.
 func inCommon(units, other []string) (found, missing []string) {
 	left := counts(other)
 	for _, u := range units {
@@ -207,13 +217,14 @@ func (o overlap) unitFindings() []metrics.Finding {
 		found bool
 	}{{o.found, true}, {o.missing, false}} {
 		if len(units.list) > 0 {
-			list = append(list, metrics.Finding{Kind: "tokens", Text: metrics.Bounded(strings.Join(units.list, ", ")), Verdict: &units.found})
+			list = append(list, metrics.Finding{Kind: "tokens", Text: metrics.Bounded(strings.Join(units.list, ", ")),
+				Verdict: &units.found})
 		}
 	}
 	return list
 }
 
-// grams returns the runs of n consecutive units, each as one string.
+// grams returns the n-grams of units, each as one string.
 func grams(units []string, n int, separator string) []string {
 	var list []string
 	for _, g := range tokenize.NGrams(units, n) {

@@ -13,7 +13,8 @@ import (
 // lexicalOf scores an answer against references by one of the lexical metrics or unitxt's.
 func lexicalOf(t *testing.T, name, answer string, references ...string) metrics.Score {
 	t.Helper()
-	score, err := tryLexical(t, name, &metrics.Sample{ID: "one", Question: answer, Answer: answer, References: references, Contexts: references})
+	score, err := tryLexical(t, name, &metrics.Sample{ID: "one", Question: answer, Answer: answer,
+		References: references, Contexts: references})
 	if err != nil {
 		t.Fatalf("%s of %q: %v", name, answer, err)
 	}
@@ -138,7 +139,8 @@ func FuzzLexical(f *testing.F) {
 		}
 		for _, m := range all {
 			score := func(answer, reference string) (float64, bool) {
-				s := metrics.Sample{Question: answer, Answer: answer, References: []string{reference}, Contexts: []string{reference}}
+				s := metrics.Sample{Question: answer, Answer: answer, References: []string{reference},
+					Contexts: []string{reference}}
 				if strings.HasPrefix(m.Name, "answer_relevance/") {
 					s.Question = reference
 				}
@@ -177,7 +179,8 @@ func symmetric(name string) bool {
 // looks at the first sentence, and the originals of ASCII may have nothing to compare.
 func perfectWhenEqual(name string) bool {
 	switch {
-	case strings.HasSuffix(name, "_ascii") && !strings.HasSuffix(name, "exact_match_ascii"), strings.HasSuffix(name, "_max"):
+	case strings.HasSuffix(name, "_ascii") && !strings.HasSuffix(name, "exact_match_ascii"),
+		strings.HasSuffix(name, "_max"):
 		return false
 	}
 	return name != "answer_similarity/meteor" && name != "answer_similarity/bleu_ragas"

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// METEOR's parameters, as in NLTK: how much recall weighs, and how much scattered matches cost.
+// METEOR's parameters, as in NLTK: the weight of recall, and the fragmentation penalty.
 const (
 	meteorAlpha = 0.9
 	meteorBeta  = 3.0
@@ -19,8 +19,9 @@ const (
 // meteorMetrics is METEOR.
 func meteorMetrics() []metrics.Metric {
 	return []metrics.Metric{lexical(metrics.Metric{
-		Name:   "answer_similarity/meteor",
-		Doc:    "words and stems in common with the best reference, less a penalty for changed order; no synonyms",
+		Name: "answer_similarity/meteor",
+		Doc: "F-measure of words and stems aligned with the best reference, less a fragmentation penalty; no " +
+			"synonyms",
 		Source: "METEOR (Lavie and Agarwal 2007), with alpha 0.9, beta 3 and gamma 0.5 as in NLTK, without WordNet",
 		Formula: "(1 - 0.5 * (chunks / matches)^3) * P * R / (0.9 * P + 0.1 * R), P and R the matched shares of the " +
 			"answer's and the reference's words, chunks the runs of matches that stand alike in both",
@@ -33,7 +34,8 @@ func scoreMETEOR(_ context.Context, _ metrics.Models, s *metrics.Sample) (metric
 	return bestReference(s, func(reference string) (metrics.Score, error) {
 		want := tokenize.Words(reference)
 		if len(answer) == 0 || len(want) == 0 {
-			return metrics.Score{}, fmt.Errorf("%w: no word in the answer or in the reference %q", metrics.ErrNotApplicable, metrics.Bounded(reference))
+			return metrics.Score{}, fmt.Errorf("%w: no word in the answer or in the reference %q",
+				metrics.ErrNotApplicable, metrics.Bounded(reference))
 		}
 		at := make([]int, len(answer)) // for each word of the answer its place in the reference, -1 for none
 		for i := range at {
@@ -42,7 +44,8 @@ func scoreMETEOR(_ context.Context, _ metrics.Models, s *metrics.Sample) (metric
 		exact := alignWords(at, answer, want)
 		matches := exact + alignWords(at, stems(answer), stems(want))
 		chunks := alignedChunks(at)
-		note := fmt.Sprintf("%d words matched, %d of them by stem only, in %d chunks; %d words in the answer, %d in the reference",
+		note := fmt.Sprintf("%d words matched, %d of them by stem only, in %d chunks; %d words in the answer, %d in "+
+			"the reference",
 			matches, matches-exact, chunks, len(answer), len(want))
 		score := metrics.Score{Because: []metrics.Finding{{Kind: "note", Text: note}}}
 		if matches > 0 {
@@ -63,9 +66,9 @@ func stems(words []string) []string {
 }
 
 // alignWords matches words of the answer that at does not place yet with equal words of the reference that are
-// free, as many as there are, and returns how many it placed. METEOR wants few chunks, so the longest runs of
-// words are placed first. (NLTK takes the last free place for each word from the end on, and so scatters
-// words that stand more than once.)
+// free, as many as there are, and returns how many it placed. METEOR wants an alignment of few chunks, so the
+// longest runs of words are placed first. (NLTK takes the last free place for each word from the end on, and so
+// scatters words that stand more than once.)
 func alignWords(at []int, answer, reference []string) int {
 	taken := make([]bool, len(reference))
 	for _, place := range at {

@@ -33,7 +33,8 @@ func TestAlignWords(t *testing.T) {
 		at := slices.Repeat([]int{-1}, len(a))
 		n := alignWords(at, a, strings.Fields(reference))
 		if n != placed || alignedChunks(at) != chunks || !slices.Equal(at, want) {
-			t.Errorf("alignWords(%q, %q) = %d at %v in %d chunks, want %d at %v in %d", answer, reference, n, at, alignedChunks(at), placed, want, chunks)
+			t.Errorf("alignWords(%q, %q) = %d at %v in %d chunks, want %d at %v in %d", answer, reference, n, at,
+				alignedChunks(at), placed, want, chunks)
 		}
 	}
 	check("the cat the dog", "the dog the cat", 4, 2, 2, 3, 0, 1)

@@ -70,30 +70,35 @@ func scoreRouge(count rougeCount, cut func(string) []string, of share, original 
 				return 0, metrics.Score{}, err
 			}
 			if !original && (o.reference == 0 || of == ofAnswer && o.answer == 0) {
-				return 0, metrics.Score{}, fmt.Errorf("%w: there are too few words in the reference %q, or in the answer", metrics.ErrNotApplicable, metrics.Bounded(reference))
+				return 0, metrics.Score{},
+					fmt.Errorf("%w: there are too few words in the reference %q, or in the answer",
+						metrics.ErrNotApplicable, metrics.Bounded(reference))
 			}
-			note := fmt.Sprintf("%d in common, of %d in the answer and %d in the reference", o.common, o.answer, o.reference)
+			note := fmt.Sprintf("%d in common, of %d in the answer and %d in the reference", o.common, o.answer,
+				o.reference)
 			because := append([]metrics.Finding{{Kind: "note", Text: note}}, o.unitFindings()...)
 			return o.value(ofBoth), metrics.Score{Value: o.value(of), Because: because}, nil
 		})
 	}
 }
 
-// rougeN counts runs of n words.
+// rougeN counts n-grams of words.
 func rougeN(n int) rougeCount {
 	return func(answer, reference string, cut func(string) []string) (overlap, error) {
 		return newOverlap(grams(cut(answer), n, " "), grams(cut(reference), n, " "), ofReference), nil
 	}
 }
 
-// mostCompared bounds the work of finding common subsequences, in pairs of words: two texts of 32 Ki words, some
-// seconds and 128 MiB.
+// mostCompared bounds the work of finding longest common subsequences, in pairs of words: two texts of 32 Ki
+// words, some seconds and 128 MiB.
 const mostCompared int64 = 1 << 30
 
-// comparableWords is ErrNotApplicable for texts of so many words that their common subsequence would take minutes.
+// comparableWords is ErrNotApplicable for texts of so many words that their longest common subsequence would take
+// minutes.
 func comparableWords(answer, reference int) error {
 	if int64(answer)*int64(reference) > mostCompared {
-		return fmt.Errorf("%w: the answer has %d words and the reference %d, too many to compare in order", metrics.ErrNotApplicable, answer, reference)
+		return fmt.Errorf("%w: the answer has %d words and the reference %d, too many to compare in order",
+			metrics.ErrNotApplicable, answer, reference)
 	}
 	return nil
 }

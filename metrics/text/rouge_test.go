@@ -130,7 +130,8 @@ func FuzzCommonSubsequence(f *testing.F) {
 func TestRougeBounded(t *testing.T) {
 	long := strings.Repeat("a b\n", 40_000)
 	for _, name := range []string{"answer_similarity/rougeL", "answer_similarity/rougeLsum"} {
-		if _, err := tryLexical(t, name, &metrics.Sample{Answer: long, References: []string{long}}); !errors.Is(err, metrics.ErrNotApplicable) {
+		if _, err := tryLexical(t, name, &metrics.Sample{Answer: long, References: []string{long}}); !errors.Is(err,
+			metrics.ErrNotApplicable) {
 			t.Errorf("%s of 80,000 words each: %v, want not applicable", name, err)
 		}
 		score, err := tryLexical(t, name, &metrics.Sample{Answer: long, References: []string{"a b"}})

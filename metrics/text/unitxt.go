@@ -9,7 +9,7 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// unitxtMetrics are unitxt's RAG metrics that count words.
+// unitxtMetrics are unitxt's RAG metrics of token overlap.
 //
 // unitxt takes the best of several contexts where it compares with contexts, and of several references the
 // best for each of precision, recall and F1. The latter is kept here. The former makes an answer that
@@ -23,13 +23,13 @@ func unitxtMetrics() []metrics.Metric {
 		lexical(metrics.Metric{
 			Name: "answer_correctness/token_recall", Source: source, Default: true,
 			Doc:     "share of the best reference's words that the answer has, in any script",
-			Formula: "words in common / words of the reference, counted as often as they stand",
+			Formula: "words in common / words of the reference, with multiplicity",
 			Score:   scoreTokens(words, ofReference, false),
 		}),
 		lexical(metrics.Metric{
 			Name: "answer_correctness/token_precision", Source: source,
 			Doc:     "share of the answer's words that the best reference has, in any script",
-			Formula: "words in common / words of the answer, counted as often as they stand",
+			Formula: "words in common / words of the answer, with multiplicity",
 			Score:   scoreTokens(words, ofAnswer, false),
 		}),
 		lexical(metrics.Metric{
@@ -41,25 +41,26 @@ func unitxtMetrics() []metrics.Metric {
 		lexical(metrics.Metric{
 			Name: "answer_correctness/token_recall_ascii", Source: source,
 			Doc:     "token recall by the letter of unitxt, to which only ASCII punctuation is punctuation",
-			Formula: "words in common / words of the reference, counted as often as they stand",
+			Formula: "words in common / words of the reference, with multiplicity",
 			Score:   scoreTokens(original, ofReference, true),
 		}),
 		lexical(metrics.Metric{
 			Name: "answer_correctness/token_precision_ascii", Source: source,
 			Doc:     "token precision by the letter of unitxt, to which only ASCII punctuation is punctuation",
-			Formula: "words in common / words of the answer, counted as often as they stand",
+			Formula: "words in common / words of the answer, with multiplicity",
 			Score:   scoreTokens(original, ofAnswer, true),
 		}),
 		lexical(metrics.Metric{
-			Name: "answer_correctness/token_f1_ascii", Source: "SQuAD (Rajpurkar et al. 2016, arXiv 1606.05250), evaluation script; unitxt",
+			Name:    "answer_correctness/token_f1_ascii",
+			Source:  "SQuAD (Rajpurkar et al. 2016, arXiv 1606.05250), evaluation script; unitxt",
 			Doc:     "token F1 by the letter of SQuAD and unitxt, to which only ASCII punctuation is punctuation",
 			Formula: "2 * words in common / (words of the answer + words of the reference)",
 			Score:   scoreTokens(original, ofBoth, true),
 		}),
 		lexical(metrics.Metric{
 			Name: "faithfulness/k_precision", Source: "K-precision (Adlakha et al. 2024, arXiv 2307.16877); " + source,
-			Doc:     "share of the answer's words that stand in the contexts, taken together",
-			Formula: "words in common / words of the answer, counted as often as they stand",
+			Doc:     "share of the answer's words that occur in the contexts, taken together",
+			Formula: "words in common / words of the answer, with multiplicity",
 			Needs:   metrics.Answer | metrics.Contexts,
 			Score:   scoreInContexts(words, func(s *metrics.Sample) (string, string) { return "answer", s.Answer }),
 		}),
@@ -72,8 +73,8 @@ func unitxtMetrics() []metrics.Metric {
 		}),
 		lexical(metrics.Metric{
 			Name: "faithfulness/k_precision_bigrams", Source: "Assay, after K-precision and BLEU",
-			Doc: "share of the answer's different words, and of its different pairs of neighbouring words, that stand in the contexts",
-			Formula: "mean of two shares: of the answer's different words, and of its different pairs of consecutive words, " +
+			Doc: "share of the answer's distinct words, and of its distinct bigrams, that occur in the contexts",
+			Formula: "mean of two shares: of the answer's distinct words, and of its distinct bigrams, " +
 				"that stand in any context",
 			Needs: metrics.Answer | metrics.Contexts,
 			Score: scoreBigramsInContexts,
@@ -81,21 +82,22 @@ func unitxtMetrics() []metrics.Metric {
 		lexical(metrics.Metric{
 			Name: "answer_relevance/token_recall", Source: source,
 			Doc:     "share of the question's words that the answer has",
-			Formula: "words in common / words of the question, counted as often as they stand",
+			Formula: "words in common / words of the question, with multiplicity",
 			Needs:   metrics.Question | metrics.Answer,
 			Score:   scoreQuestionTokens(words, false),
 		}),
 		lexical(metrics.Metric{
 			Name: "answer_relevance/token_recall_ascii", Source: source,
-			Doc:     "token recall of the question by the letter of unitxt, to which only ASCII punctuation is punctuation",
-			Formula: "words in common / words of the question, counted as often as they stand",
+			Doc: "token recall of the question by the letter of unitxt, to which only ASCII punctuation is " +
+				"punctuation",
+			Formula: "words in common / words of the question, with multiplicity",
 			Needs:   metrics.Question | metrics.Answer,
 			Score:   scoreQuestionTokens(original, true),
 		}),
 		lexical(metrics.Metric{
 			Name: "context_relevance/token_precision", Source: source,
-			Doc:     "share of the question's words that stand in the contexts, taken together",
-			Formula: "words in common / words of the question, counted as often as they stand",
+			Doc:     "share of the question's words that occur in the contexts, taken together",
+			Formula: "words in common / words of the question, with multiplicity",
 			Needs:   metrics.Question | metrics.Contexts,
 			Score:   scoreInContexts(words, func(s *metrics.Sample) (string, string) { return "question", s.Question }),
 		}),
@@ -122,7 +124,8 @@ func scoreTokens(cut func(string) []string, of share, original bool) scoreFunc {
 // scoreQuestionTokens looks for the question's tokens in the answer.
 func scoreQuestionTokens(cut func(string) []string, original bool) scoreFunc {
 	return func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-		return newOverlap(cut(s.Answer), cut(s.Question), ofReference).tokenScore(ofReference, original, "answer", "question")
+		return newOverlap(cut(s.Answer), cut(s.Question), ofReference).tokenScore(ofReference, original, "answer",
+			"question")
 	}
 }
 
@@ -170,18 +173,21 @@ func (o overlap) tokenScore(of share, original bool, answer, reference string) (
 			return metrics.Score{}, fmt.Errorf("%w: there is no word in the %s", metrics.ErrNotApplicable, answer)
 		}
 	}
-	note := fmt.Sprintf("%d words in common, of %d in the %s and %d in the %s", o.common, o.answer, answer, o.reference, reference)
-	return metrics.Score{Value: o.value(of), Because: append([]metrics.Finding{{Kind: "note", Text: note}}, o.unitFindings()...)}, nil
+	note := fmt.Sprintf("%d words in common, of %d in the %s and %d in the %s", o.common, o.answer, answer, o.reference,
+		reference)
+	return metrics.Score{Value: o.value(of), Because: append([]metrics.Finding{{Kind: "note", Text: note}},
+		o.unitFindings()...)}, nil
 }
 
 // scoreBigramsInContexts is K-precision made stricter and fairer. Stricter, since the right words in another
-// connection are not what the contexts say: pairs of neighbours count as much as words. Fairer, since what
-// an answer says twice is no more and no less supported than what it says once: each word and pair counts
-// once. The question of how to weigh words and pairs is left at one half each; nothing here is tuned.
+// connection are not what the contexts say: bigrams count as much as words. Fairer, since what an answer says
+// twice is no more and no less supported than what it says once: each distinct word and bigram counts once. Words
+// and bigrams weigh one half each; nothing here is tuned.
 func scoreBigramsInContexts(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	answer := tokenize.Tokens(s.Answer)
 	if len(answer) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: there is no word in the answer %q", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, fmt.Errorf("%w: there is no word in the answer %q", metrics.ErrNotApplicable,
+			metrics.Bounded(s.Answer))
 	}
 	var contexts [][]string
 	for _, c := range s.Contexts {
@@ -210,7 +216,8 @@ func scoreBigramsInContexts(_ context.Context, _ metrics.Models, s *metrics.Samp
 			seen[g] = true
 		}
 		o.common, o.answer = len(o.found), len(seen)
-		note := fmt.Sprintf("%d of the answer's %d different %s stand in the contexts", o.common, o.answer, [...]string{1: "words", 2: "pairs of words"}[n])
+		note := fmt.Sprintf("%d of the answer's %d different %s stand in the contexts", o.common, o.answer,
+			[...]string{1: "words", 2: "pairs of words"}[n])
 		score.Value += o.value(ofAnswer) / float64(orders)
 		score.Because = append(append(score.Because, metrics.Finding{Kind: "note", Text: note}), o.unitFindings()...)
 	}

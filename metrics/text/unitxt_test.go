@@ -164,7 +164,9 @@ func TestFaithfulnessByTokensAgreesWithPeople(t *testing.T) {
 	}
 	// The figure known from before is that of unitxt's tokens, with the contexts taken together.
 	original := func(text string) []string { return strings.Fields(tokenize.SQuAD(text)) }
-	check("k_precision, tokens of ASCII", scoreInContexts(original, func(s *metrics.Sample) (string, string) { return "answer", s.Answer }), 0.634)
+	check("k_precision, tokens of ASCII", scoreInContexts(original, func(s *metrics.Sample) (string, string) {
+		return "answer", s.Answer
+	}), 0.634)
 }
 
 // The same against one person's yes or no, on the labelled sample of the ARES repository.
@@ -219,7 +221,8 @@ func TestCorrectnessByTokensAgreesWithPeople(t *testing.T) {
 			least, most = min(least, area), max(most, area)
 		}
 		if len(scores) != 5 || math.Abs(least-lo) > 0.0015 || math.Abs(most-hi) > 0.0015 {
-			t.Errorf("%s: AUC from %.4f to %.4f over %d systems, want %.3f to %.3f over 5", file, least, most, len(scores), lo, hi)
+			t.Errorf("%s: AUC from %.4f to %.4f over %d systems, want %.3f to %.3f over 5", file, least, most,
+				len(scores), lo, hi)
 		}
 	}
 	check("evouna-nq.dev.jsonl", 0.867, 0.966)

@@ -14,13 +14,13 @@ import (
 	"github.com/assay-eval/assay/metrics/ask"
 )
 
-// A tokenText is a text's tokens, each with its vector, of length 1, and its place: the number of the text that it is
-// from, where several were put together.
+// A tokenText is a text's tokens, each with its embedding, normalised to length 1, and its place: the number of
+// the text that it is from, where several were put together.
 type tokenText struct {
 	tokens  []string
 	vectors [][]float32
 	places  []int
-	weights []float64 // together 1, or 0 if none weighs anything; nil: each token counts the same
+	weights []float64 // summing to 1, or to 0 if no token weighs anything; nil: uniform
 	windows int
 }
 
@@ -46,8 +46,8 @@ func (t tokenText) only(keep func(i int) bool) tokenText {
 	return kept
 }
 
-// tokenTexts returns the tokens of each text. One that is too long for the model is read in windows of whole
-// sentences, and its tokens are theirs one after the other. No text may be blank.
+// tokenTexts returns the tokens of each text. One that exceeds the model's context length is read in windows of
+// whole sentences, and its tokens are theirs one after the other. No text may be blank.
 func tokenTexts(ctx context.Context, m metrics.Models, texts metrics.NumberedTexts) ([]tokenText, error) {
 	all, err := embedTokensAll(ctx, m, texts.Texts)
 	if err != nil && !errors.Is(err, backend.ErrPromptTooLong) {
@@ -95,8 +95,8 @@ func joinedTokens(list []tokenText) tokenText {
 	return all
 }
 
-// embedTokensAll returns each text's tokens with their vectors, all of one size and scaled to length 1, and notes
-// the texts' keys.
+// embedTokensAll returns each text's token embeddings, all of one dimension and normalised to length 1, and notes
+// the texts' cache keys.
 func embedTokensAll(ctx context.Context, m metrics.Models, texts []string) ([]backend.Encoded, error) {
 	all, err := backend.EmbedTokens(ctx, m.Role(backend.Embedder), texts)
 	if err != nil {
@@ -108,14 +108,16 @@ func embedTokensAll(ctx context.Context, m metrics.Models, texts []string) ([]ba
 	for i, a := range all {
 		m.Note(backend.EncodeKey(info, backend.TokenEmbeddings, backend.Pair{Text: texts[i]}), 0, 0)
 		if len(a.Tokens) != len(a.Vectors) {
-			return nil, fmt.Errorf("embedding tokens: %d tokens and %d vectors for %q", len(a.Tokens), len(a.Vectors), metrics.Bounded(texts[i]))
+			return nil, fmt.Errorf("embedding tokens: %d tokens and %d vectors for %q", len(a.Tokens), len(a.Vectors),
+				metrics.Bounded(texts[i]))
 		}
 		unit[i].Tokens = a.Tokens
 		for k, v := range a.Vectors {
 			size = cmp.Or(size, len(v))
 			n := ask.Norm(v)
 			if len(v) != size || !(n > 0) || math.IsInf(n, 0) {
-				return nil, fmt.Errorf("embedding tokens: the vector of %q is not usable: %d numbers, length %v", a.Tokens[k], len(v), n)
+				return nil, fmt.Errorf("embedding tokens: the vector of %q is not usable: %d numbers, length %v",
+					a.Tokens[k], len(v), n)
 			}
 			scaled := make([]float32, len(v))
 			for j, x := range v {
@@ -127,7 +129,8 @@ func embedTokensAll(ctx context.Context, m metrics.Models, texts []string) ([]ba
 	return unit, nil
 }
 
-// unitCosine is the cosine of two vectors of length 1. Long texts take many, so it adds up four sums side by side.
+// unitCosine is the cosine of two vectors of length 1. Long texts take many, so it keeps four partial sums side
+// by side.
 func unitCosine(a, b []float32) float64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float64
@@ -144,14 +147,14 @@ func unitCosine(a, b []float32) float64 {
 	return metrics.Clamp(s0+s1+s2+s3, -1, 1)
 }
 
-// A tokenMatch is what a token is nearest to in another text.
+// A tokenMatch is the token of another text that a token is aligned with: its nearest by cosine.
 type tokenMatch struct {
 	cosine float64
 	at     int // the other text's token
 }
 
-// greedyMatch matches each token of a with the one of b that it is nearest to, and returns the mean of the cosines, by
-// the weights of a. Neither may be empty.
+// greedyMatch is greedy alignment: it matches each token of a with its nearest of b, and returns the mean of the
+// cosines, by the weights of a. Neither may be empty.
 func greedyMatch(a, b tokenText) (float64, []tokenMatch) {
 	matches := make([]tokenMatch, len(a.vectors))
 	sum, weight, weights := 0.0, 1.0, float64(len(a.vectors))
@@ -193,13 +196,15 @@ func shownTokens(order []int, a, b tokenText, matches []tokenMatch, what, which 
 			Where: fmt.Sprintf("%s %d: %q", what, b.places[m.at], strings.TrimSpace(b.tokens[m.at]))})
 	}
 	if len(order) > maxTokens {
-		list = append(list, metrics.Finding{Kind: "note", Text: fmt.Sprintf("the %d %s of %d tokens are shown", maxTokens, which, len(order))})
+		list = append(list, metrics.Finding{Kind: "note", Text: fmt.Sprintf("the %d %s of %d tokens are shown",
+			maxTokens, which, len(order))})
 	}
 	return list
 }
 
 // answerAndReferences returns the tokens of the answer and of each reference that has any.
-func answerAndReferences(ctx context.Context, m metrics.Models, s *metrics.Sample) (answer tokenText, references []tokenText, err error) {
+func answerAndReferences(ctx context.Context, m metrics.Models,
+	s *metrics.Sample) (answer tokenText, references []tokenText, err error) {
 	texts := metrics.Saying(s.References)
 	texts.Texts, texts.Places = append(texts.Texts, s.Answer), append(texts.Places, 1)
 	list, err := tokenTexts(ctx, m, texts)
@@ -209,14 +214,15 @@ func answerAndReferences(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	answer, references = list[len(list)-1], list[:len(list)-1]
 	references = slices.DeleteFunc(references, func(t tokenText) bool { return len(t.tokens) == 0 })
 	if len(answer.tokens) == 0 || len(references) == 0 {
-		return tokenText{}, nil, fmt.Errorf("%w: for this model the answer or every reference has no tokens", metrics.ErrNotApplicable)
+		return tokenText{}, nil, fmt.Errorf("%w: for this model the answer or every reference has no tokens",
+			metrics.ErrNotApplicable)
 	}
 	return answer, references, nil
 }
 
-// A bertscore is one of BERTScore's three values. Of several references the best counts. The tokens that the model
-// puts around a text are left out, and no baseline is subtracted. Where precision or recall is not positive, their
-// harmonic mean is 0.
+// A bertscore is one of BERTScore's three values. Of several references the best counts. Special tokens are left
+// out, and no baseline is subtracted (no rescaling). Where precision or recall is not positive, their harmonic
+// mean is 0.
 type bertscore struct {
 	aliases            []string
 	name, doc, formula string
@@ -227,9 +233,10 @@ type bertscore struct {
 
 func bertscorePrecision() bertscore {
 	return bertscore{
-		name:      "precision",
-		doc:       "mean over the answer's tokens of the cosine with the nearest token of the reference",
-		formula:   "maximum over references of the mean over the answer's tokens of the maximum over the reference's tokens of their cosine",
+		name: "precision",
+		doc:  "mean over the answer's tokens of the cosine with the nearest token of the reference",
+		formula: "maximum over references of the mean over the answer's tokens of the maximum over the reference's " +
+			"tokens of their cosine",
 		min:       -1,
 		precision: true,
 		value:     func(precision, _ float64) float64 { return precision },
@@ -241,10 +248,11 @@ func bertscoreRecall() bertscore {
 		name:    "recall",
 		aliases: []string{"answer_correctness/bertscore_recall"}, // as unitxt has it
 		doc:     "mean over the reference's tokens of the cosine with the nearest token of the answer",
-		formula: "maximum over references of the mean over the reference's tokens of the maximum over the answer's tokens of their cosine",
-		min:     -1,
-		recall:  true,
-		value:   func(_, recall float64) float64 { return recall },
+		formula: "maximum over references of the mean over the reference's tokens of the maximum over the answer's " +
+			"tokens of their cosine",
+		min:    -1,
+		recall: true,
+		value:  func(_, recall float64) float64 { return recall },
 	}
 }
 
@@ -264,7 +272,7 @@ func bertscoreF1() bertscore {
 	}
 }
 
-// metric is the method in which every token counts the same.
+// metric is the method with uniform weights, without idf.
 func (b bertscore) metric() metrics.Metric {
 	return metrics.Metric{
 		Name:    "answer_similarity/bertscore_" + b.name,
@@ -272,7 +280,7 @@ func (b bertscore) metric() metrics.Metric {
 		Doc:     b.doc,
 		Source:  "BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3, without idf and rescaling",
 		Formula: b.formula,
-		Calls:   "1 text to embed by tokens for the answer, 1 for each reference",
+		Calls:   "token embeddings of 1 text for the answer, 1 for each reference",
 		Min:     b.min,
 		Max:     1,
 		Needs:   metrics.Answer | metrics.References,
@@ -285,7 +293,8 @@ func (b bertscore) metric() metrics.Metric {
 
 // score compares the answer with each reference, both as f weighs them. Where the tokens that a mean is over weigh
 // nothing, there is no such mean.
-func (b bertscore) score(ctx context.Context, m metrics.Models, s *metrics.Sample, f *Frequencies) (metrics.Score, error) {
+func (b bertscore) score(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	f *Frequencies) (metrics.Score, error) {
 	answer, references, err := answerAndReferences(ctx, m, s)
 	if err != nil {
 		return metrics.Score{}, err
@@ -333,7 +342,7 @@ func faithfulnessBertscore() metrics.Metric {
 		Doc:     "mean over the answer's tokens of the cosine with the nearest token of any context",
 		Source:  "unitxt faithfulness.bert_score_k_precision, there the maximum over single contexts",
 		Formula: "mean over the answer's tokens of the maximum over all contexts' tokens of their cosine",
-		Calls:   "1 text to embed by tokens for the answer, 1 for each context",
+		Calls:   "token embeddings of 1 text for the answer, 1 for each context",
 		Min:     -1,
 		Max:     1,
 		Needs:   metrics.Answer | metrics.Contexts,
@@ -356,7 +365,8 @@ func faithfulnessBertscoreMax() metrics.Metric {
 	m.Name = "faithfulness/bertscore_k_precision_max"
 	m.Doc = "BERTScore's precision of the answer in the one context where it is highest"
 	m.Source = "unitxt faithfulness.bert_score_k_precision; BERTScore (Zhang et al. 2020, arXiv 1904.09675), section 3"
-	m.Formula = "maximum over contexts of the mean over the answer's tokens of the maximum over the context's tokens of their cosine"
+	m.Formula = "maximum over contexts of the mean over the answer's tokens of the maximum over the context's tokens " +
+		"of their cosine"
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 		answer, contexts, err := answerAndContexts(ctx, m, s)
 		if err != nil {
@@ -384,8 +394,9 @@ func (t tokenText) from(at int) tokenText {
 	return tokenText{tokens: t.tokens[at:end], vectors: t.vectors[at:end], places: t.places[at:end]}
 }
 
-// answerAndContexts returns the tokens of the answer, and those of all contexts together.
-func answerAndContexts(ctx context.Context, m metrics.Models, s *metrics.Sample) (answer, contexts tokenText, err error) {
+// answerAndContexts returns the token embeddings of the answer, and those of all contexts together.
+func answerAndContexts(ctx context.Context, m metrics.Models,
+	s *metrics.Sample) (answer, contexts tokenText, err error) {
 	texts := metrics.Saying(s.Contexts)
 	texts.Texts, texts.Places = append(texts.Texts, s.Answer), append(texts.Places, 1)
 	list, err := tokenTexts(ctx, m, texts)
@@ -394,7 +405,8 @@ func answerAndContexts(ctx context.Context, m metrics.Models, s *metrics.Sample)
 	}
 	answer, contexts = list[len(list)-1], joinedTokens(list[:len(list)-1])
 	if len(answer.tokens) == 0 || len(contexts.tokens) == 0 {
-		return tokenText{}, tokenText{}, fmt.Errorf("%w: for this model the answer or the contexts have no tokens", metrics.ErrNotApplicable)
+		return tokenText{}, tokenText{}, fmt.Errorf("%w: for this model the answer or the contexts have no tokens",
+			metrics.ErrNotApplicable)
 	}
 	return answer, contexts, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-eval/assay/metrics/ask"
 )
 
-// embeddingMetrics are comparisons of vectors.
+// embeddingMetrics compare embeddings.
 func embeddingMetrics() []metrics.Metric {
 	return []metrics.Metric{
 		answerSimilarityCosine(), answerRelevanceCosine(),
@@ -22,10 +22,11 @@ func embeddingMetrics() []metrics.Metric {
 	}
 }
 
-// textVectors returns one vector per text, as embedAll does, but for texts of any length: one that does not fit
-// in the model's window is read in several, of whole sentences, and its vector is the mean of theirs, each
+// textVectors returns one embedding per text, as [ask.Embed] does, but for texts of any length: one that exceeds
+// the model's context length is read in windows of whole sentences, and its embedding is the mean of theirs, each
 // weighted by its length. It returns in how many windows each text was read. No text may be blank.
-func textVectors(ctx context.Context, m metrics.Models, texts []string) (vectors [][]float32, windows []int, err error) {
+func textVectors(ctx context.Context, m metrics.Models,
+	texts []string) (vectors [][]float32, windows []int, err error) {
 	windows = make([]int, len(texts))
 	vectors, err = ask.Embed(ctx, m, texts)
 	if !errors.Is(err, backend.ErrPromptTooLong) {
@@ -64,7 +65,7 @@ func answerSimilarityCosine() metrics.Metric {
 	return metrics.Metric{
 		Name:    "answer_similarity/cosine",
 		Aliases: []string{"answer_correctness/cosine"},
-		Doc:     "cosine between the answer's vector and the nearest reference's",
+		Doc:     "cosine similarity between the embeddings of the answer and the nearest reference",
 		Source:  "Ragas SemanticSimilarity (there with one reference); unitxt answer_correctness.sentence_bert",
 		Formula: "maximum over references of cos(answer, reference)",
 		Calls:   "1 text to embed for the answer, 1 for each reference",
@@ -81,11 +82,12 @@ func scoreReferenceCosine(ctx context.Context, m metrics.Models, s *metrics.Samp
 	return nearestCosine(ctx, m, s.Answer, "reference", metrics.Saying(s.References))
 }
 
-// answerRelevanceCosine compares the question with the answer itself: a paraphrase of the question would do best.
+// answerRelevanceCosine compares the question with the answer itself: a paraphrase of the question would score
+// highest.
 func answerRelevanceCosine() metrics.Metric {
 	return metrics.Metric{
 		Name:    "answer_relevance/cosine",
-		Doc:     "cosine between the answer's vector and the question's",
+		Doc:     "cosine similarity between the embeddings of answer and question",
 		Source:  "the embedding part of RAGAS' answer relevance (Es et al. 2023), without the questions",
 		Formula: "cos(question, answer)",
 		Calls:   "2 texts to embed",
@@ -99,8 +101,9 @@ func answerRelevanceCosine() metrics.Metric {
 	}
 }
 
-// nearestCosine is the highest cosine between the answer and any of others.
-func nearestCosine(ctx context.Context, m metrics.Models, answer, kind string, others metrics.NumberedTexts) (metrics.Score, error) {
+// nearestCosine is the highest cosine similarity between the answer and any of others.
+func nearestCosine(ctx context.Context, m metrics.Models, answer, kind string,
+	others metrics.NumberedTexts) (metrics.Score, error) {
 	vectors, windows, err := textVectors(ctx, m, append([]string{answer}, others.Texts...))
 	if err != nil {
 		return metrics.Score{}, err
@@ -109,7 +112,8 @@ func nearestCosine(ctx context.Context, m metrics.Models, answer, kind string, o
 	for i, other := range others.Texts {
 		similarity := ask.Cosine(vectors[0], vectors[1+i])
 		score.Value = max(score.Value, similarity)
-		score.Because = append(score.Because, metrics.Finding{Kind: kind, Text: other, Value: &similarity, Where: inParts("", windows[1+i])})
+		score.Because = append(score.Because, metrics.Finding{Kind: kind, Text: other, Value: &similarity,
+			Where: inParts("", windows[1+i])})
 	}
 	if note := inParts("the answer was ", windows[0]); note != "" {
 		score.Because = append(score.Because, metrics.Finding{Kind: "note", Text: note})
@@ -125,11 +129,11 @@ func inParts(what string, windows int) string {
 	return fmt.Sprintf("%sread in %d windows", what, windows)
 }
 
-// contextRelevanceCosine rates each retrieved passage by itself.
+// contextRelevanceCosine compares the question with each retrieved passage by itself.
 func contextRelevanceCosine() metrics.Metric {
 	return metrics.Metric{
 		Name:    "context_relevance/cosine",
-		Doc:     "mean cosine between the question and each context",
+		Doc:     "mean cosine similarity between the embeddings of the question and each context",
 		Source:  "unitxt context_relevance.sentence_bert, there the maximum over contexts",
 		Formula: "mean over contexts of cos(question, context)",
 		Calls:   "1 text to embed for the question, 1 for each context",
@@ -141,7 +145,8 @@ func contextRelevanceCosine() metrics.Metric {
 	}
 }
 
-// contextRelevanceCosineMax rates the best passage alone, as unitxt does: what else was retrieved does not count.
+// contextRelevanceCosineMax takes the nearest passage alone, as unitxt does: what else was retrieved does not
+// count.
 func contextRelevanceCosineMax() metrics.Metric {
 	m := contextRelevanceCosine()
 	m.Name = "context_relevance/cosine_max"
@@ -182,7 +187,7 @@ func scoreContextCosine(ctx context.Context, m metrics.Models, s *metrics.Sample
 func faithfulnessCosine() metrics.Metric {
 	return metrics.Metric{
 		Name:    "faithfulness/cosine",
-		Doc:     "mean over the answer's sentences of the cosine with the nearest sentence of the contexts",
+		Doc:     "mean over the answer's sentences of the cosine similarity with the nearest sentence of the contexts",
 		Source:  "unitxt faithfulness.sentence_bert, there of whole texts, here of sentences",
 		Formula: "mean over the answer's sentences of the maximum over the contexts' sentences of their cosine",
 		Calls:   "1 text to embed for each sentence of the answer and of the contexts",

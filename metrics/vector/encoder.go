@@ -11,51 +11,60 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// encoderMetrics are judgements of an encoder: a small model that reads two texts together, in one pass, and
-// gives a number for each thing that it was trained to judge. Its labels say which number is which.
+// encoderMetrics are the outputs of a cross-encoder: a small discriminative model that reads a pair of texts in
+// one forward pass, with one output of its classification head for each dimension it was trained on. Its labels
+// say which output is which.
 //
 // scripts/train-judge/pairs.py puts its pairs in the same form.
 func encoderMetrics() []metrics.Metric {
 	list := []metrics.Metric{
 		{
-			Name:    "context_relevance/encoder",
-			Doc:     "how likely the encoder finds it that a context helps to answer, on average",
+			Name: "context_relevance/encoder",
+			Doc: "mean probability, over the contexts, that a context is relevant to the question, by a " +
+				"cross-encoder",
 			Formula: "mean over contexts of the maximum over a context's windows of P(relevant | question, window)",
-			Calls:   "1 pair to the encoder for each window of up to 128 words of each context",
+			Calls:   "1 pair for the cross-encoder for each window of up to 128 words of each context",
 			Needs:   metrics.Question | metrics.Contexts,
 			Outputs: []string{"context_relevance"},
 			Score:   scoreContextEncoder,
 		},
 		{
-			Name:    "faithfulness/encoder",
-			Doc:     "how likely the encoder finds it that the contexts say what the answer's sentences say, on average",
-			Formula: "mean over the answer's sentences of the maximum over windows of the contexts of P(supported | sentence, window)",
-			Calls:   "1 pair to the encoder for each sentence of the answer with each window of up to 128 words of the contexts",
+			Name: "faithfulness/encoder",
+			Doc: "mean probability, over the answer's sentences, that a sentence is supported by the contexts, by a " +
+				"cross-encoder",
+			Formula: "mean over the answer's sentences of the maximum over windows of the contexts of P(supported | " +
+				"sentence, window)",
+			Calls: "1 pair for the cross-encoder for each sentence of the answer with each window of up to 128 words " +
+				"of " +
+				"the contexts",
 			Needs:   metrics.Answer | metrics.Contexts,
 			Outputs: []string{"faithfulness"},
 			Score:   scoreFaithfulnessEncoder,
 		},
 		{
 			Name:    "answer_relevance/encoder",
-			Doc:     "how likely the encoder finds it that the answer answers the question",
+			Doc:     "probability that the answer answers the question, by a cross-encoder",
 			Formula: "maximum over the answer's windows of P(answers | question, window)",
-			Calls:   "1 pair to the encoder for each window of up to 128 words of the answer",
+			Calls:   "1 pair for the cross-encoder for each window of up to 128 words of the answer",
 			Needs:   metrics.Question | metrics.Answer,
 			Outputs: []string{"answer_relevance"},
 			Score:   scoreAnswerEncoder,
 		},
 		{
 			Name:    "answer_correctness/encoder",
-			Doc:     "how likely the encoder finds it that the answer says what the best reference says",
+			Doc:     "probability that the answer says the same as the best reference, by a cross-encoder",
 			Formula: "maximum over references and the answer's windows of P(same | question and reference, window)",
-			Calls:   "1 pair to the encoder for each reference with each window of up to 128 words of the answer",
+			Calls: "1 pair for the cross-encoder for each reference with each window of up to 128 words of the " +
+				"answer",
 			Needs:   metrics.Question | metrics.Answer | metrics.References,
 			Outputs: []string{"answer_correctness"},
 			Score:   scoreCorrectnessEncoder,
 		},
 	}
 	for i := range list {
-		list[i].Source = "cross-encoders (Nogueira and Cho 2019, arXiv 1901.04085) as judges (ARES, Saad-Falcon et al. 2024, arXiv 2311.09476)"
+		list[i].Source = "cross-encoders (Nogueira and Cho 2019, arXiv 1901.04085) as trained judges (ARES, " +
+			"Saad-Falcon et " +
+			"al. 2024, arXiv 2311.09476)"
 		list[i].Max = 1
 		list[i].Asks = metrics.Asks{backend.Encoder: backend.CanClassify}
 	}
@@ -65,7 +74,9 @@ func encoderMetrics() []metrics.Metric {
 // Judges reports whether a model with these labels is an encoder that metrics read: whether one of its labels is
 // theirs.
 func Judges(labels []string) bool {
-	return slices.ContainsFunc(encoderMetrics(), func(m metrics.Metric) bool { return slices.Contains(labels, m.Outputs[0]) })
+	return slices.ContainsFunc(encoderMetrics(), func(m metrics.Metric) bool {
+		return slices.Contains(labels, m.Outputs[0])
+	})
 }
 
 func scoreContextEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -80,7 +91,8 @@ func scoreContextEncoder(ctx context.Context, m metrics.Models, s *metrics.Sampl
 			return metrics.Score{}, err
 		}
 		score.Value += best[0].chance
-		score.Because = append(score.Because, metrics.Finding{Kind: "passage", Text: best[0].text, Value: &best[0].chance,
+		score.Because = append(score.Because, metrics.Finding{Kind: "passage", Text: best[0].text,
+			Value: &best[0].chance,
 			Where: fmt.Sprintf("context %d", contexts.Places[i]) + best[0].where(", ", windows)})
 	}
 	score.Value = metrics.Clamp(score.Value/float64(len(contexts.Texts)), 0, 1)
@@ -104,7 +116,8 @@ func scoreFaithfulnessEncoder(ctx context.Context, m metrics.Models, s *metrics.
 	for i, sentence := range sentences {
 		score.Value += best[i].chance
 		score.Because = append(score.Because,
-			metrics.Finding{Kind: "sentence", Text: sentence, Value: &best[i].chance, Where: best[i].where("", windows)})
+			metrics.Finding{Kind: "sentence", Text: sentence, Value: &best[i].chance,
+				Where: best[i].where("", windows)})
 	}
 	score.Value = metrics.Clamp(score.Value/float64(len(sentences)), 0, 1)
 	return score, nil
@@ -141,11 +154,11 @@ func scoreCorrectnessEncoder(ctx context.Context, m metrics.Models, s *metrics.S
 	return score, nil
 }
 
-// encoderWords is the most words of a text that the encoder is shown at once: about as much as it was trained
-// on, and much less than fits. Models of this kind get worse with length well before they refuse.
+// encoderWords is the most words of a text that the encoder is shown at once: about as much as it was trained on,
+// and much less than its context length. Models of this kind get worse with length well before they refuse.
 const encoderWords = 128
 
-// A windowChance is the window of a text for which the encoder gave the highest probability.
+// A windowChance is the window of a text with the highest probability, and that probability.
 type windowChance struct {
 	chance float64
 	text   string
@@ -160,9 +173,10 @@ func (w windowChance) where(before string, windows int) string {
 	return fmt.Sprintf("%swindow %d of %d", before, w.window, windows)
 }
 
-// encodeWindows returns, for each query, the highest probability that the encoder gives to it with a window of
-// the texts, one of which at least is not blank, and the number of windows.
-func encodeWindows(ctx context.Context, m metrics.Models, label string, queries, texts []string) ([]windowChance, int, error) {
+// encodeWindows returns, for each query, the highest probability of its pair with any window of the texts, one of
+// which at least is not blank, and the number of windows.
+func encodeWindows(ctx context.Context, m metrics.Models, label string, queries,
+	texts []string) ([]windowChance, int, error) {
 	best := make([]windowChance, len(queries))
 	windows := 0
 	ask := func(text string) error {
@@ -193,8 +207,9 @@ func encodeWindows(ctx context.Context, m metrics.Models, label string, queries,
 	return best, windows, nil
 }
 
-// encoderWindows cuts texts into windows filled with up to encoderWords words each. A window begins with the sentence that
-// ended the one before, where there is room for both it and a new one. A sentence that is too long has one for itself.
+// encoderWindows cuts texts into windows filled with up to encoderWords words each. A window begins with the sentence
+// that ended the one before, where there is room for both it and a new one. A sentence that is too long has one for
+// itself.
 func encoderWindows(texts []string) []string {
 	p := metrics.NewPassage(texts)
 	length := make([]int, len(p.Sentences))
@@ -217,7 +232,8 @@ func encoderWindows(texts []string) []string {
 	return list
 }
 
-// withinWords refuses a text of too many words as an engine does one of too many tokens, so that it is split.
+// withinWords refuses a text of too many words as an engine does one that exceeds its context length, so that it
+// is split.
 func withinWords(text string, most int) error {
 	if n := len(tokenize.Words(text)); n > most {
 		return &backend.TooLongError{Tokens: n, Limit: most}
@@ -243,7 +259,7 @@ func shortSentences(text string) ([]string, error) {
 	return list, nil
 }
 
-// encode returns how likely the encoder finds each pair, by the number with this label, and notes the keys.
+// encode returns the probability of each pair, by the output with this label, and notes the cache keys.
 func encode(ctx context.Context, m metrics.Models, label string, pairs []backend.Pair) ([]float64, error) {
 	info := m.Role(backend.Encoder).Info()
 	output, err := metrics.EncoderOutput(info, label)

@@ -16,20 +16,24 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-var encoderLabels = []string{"answer_correctness", "answer_relevance", "context_relevance", "faithfulness"} // not in our own order
+var encoderLabels = []string{"answer_correctness", "answer_relevance", "context_relevance",
+	"faithfulness"} // not in our own order
 
 // encoded scores a sample by an encoder metric, with a head that gives outputs.
-func encoded(t *testing.T, method string, labels []string, outputs func(p backend.Pair) []float32, s metrics.Sample) (metrics.Result, *backendtest.Fake) {
+func encoded(t *testing.T, method string, labels []string, outputs func(p backend.Pair) []float32,
+	s metrics.Sample) (metrics.Result, *backendtest.Fake) {
 	t.Helper()
 	fake := &backendtest.Fake{About: backend.Info{Ops: backend.CanClassify, Labels: labels}, Outputs: outputs}
 	ms := metrictest.Select(t, Metrics(), method+"/encoder")
-	whole := &backendtest.Fake{About: backend.Info{Engine: "e", Model: "m", Ops: backend.CanClassify, Labels: encoderLabels}}
+	whole := &backendtest.Fake{About: backend.Info{Engine: "e", Model: "m", Ops: backend.CanClassify,
+		Labels: encoderLabels}}
 	if err := metrics.Check(ms, metrics.Models{Roles: metrics.Roles{backend.Encoder: whole}}, s.Fields()); err != nil {
 		t.Fatal(err)
 	}
 	var got metrics.Result
 	samples := func(yield func(*metrics.Sample, error) bool) { yield(&s, nil) }
-	err := metrics.Run(t.Context(), samples, ms, metrics.Models{Roles: metrics.Roles{backend.Encoder: fake}}, metrics.Options{}, func(r metrics.Result) error { got = r; return nil })
+	err := metrics.Run(t.Context(), samples, ms, metrics.Models{Roles: metrics.Roles{backend.Encoder: fake}},
+		metrics.Options{}, func(r metrics.Result) error { got = r; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +58,8 @@ func TestEncoder(t *testing.T) {
 			return numbers
 		}
 	}
-	sample := metrics.Sample{ID: "1", Question: "How deep is it?", Answer: "It is deep. Very, 4 m.", Contexts: []string{"It is 4 m deep.", " ", "Fish."},
+	sample := metrics.Sample{ID: "1", Question: "How deep is it?", Answer: "It is deep. Very, 4 m.",
+		Contexts:   []string{"It is 4 m deep.", " ", "Fish."},
 		References: []string{"4 m", "four metres"}}
 	check := func(method string, chances map[backend.Pair]float64, want float64, findings ...string) {
 		t.Helper()
@@ -70,23 +75,29 @@ func TestEncoder(t *testing.T) {
 			t.Errorf("%s: findings %q, want %q", method, texts, findings)
 		}
 		if len(got.Calls) != len(chances) || fake.Stats().Inputs != len(chances) {
-			t.Errorf("%s: %d calls noted, %d pairs asked, want %d", method, len(got.Calls), fake.Stats().Inputs, len(chances))
+			t.Errorf("%s: %d calls noted, %d pairs asked, want %d", method, len(got.Calls), fake.Stats().Inputs,
+				len(chances))
 		}
 	}
-	check("context_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: "It is 4 m deep."}: 0.9, {Query: "How deep is it?", Text: "Fish."}: 0.2},
+	check("context_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: "It is 4 m deep."}: 0.9,
+		{Query: "How deep is it?", Text: "Fish."}: 0.2},
 		0.55, "passage It is 4 m deep. context 1", "passage Fish. context 3")
 	all := "It is 4 m deep.\n\nFish."
-	check("faithfulness", map[backend.Pair]float64{{Query: "It is deep.", Text: all}: 0.8, {Query: "Very, 4 m.", Text: all}: 0.4},
+	check("faithfulness", map[backend.Pair]float64{{Query: "It is deep.", Text: all}: 0.8,
+		{Query: "Very, 4 m.", Text: all}: 0.4},
 		0.6, "sentence It is deep. ", "sentence Very, 4 m. ")
-	check("answer_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: sample.Answer}: 0.7}, 0.7, "passage "+sample.Answer+" ")
+	check("answer_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: sample.Answer}: 0.7}, 0.7,
+		"passage "+sample.Answer+" ")
 	check("answer_correctness", map[backend.Pair]float64{{Query: "How deep is it? | 4 m", Text: sample.Answer}: 0.3,
-		{Query: "How deep is it? | four metres", Text: sample.Answer}: 0.6}, 0.6, "reference 4 m ", "reference four metres ")
+		{Query: "How deep is it? | four metres", Text: sample.Answer}: 0.6}, 0.6, "reference 4 m ",
+		"reference four metres ")
 }
 
 // TestEncoderWindows checks that long texts are read in windows, that none of a text is left out, and that the best
 // window counts.
 func TestEncoderWindows(t *testing.T) {
-	long := strings.Repeat("The river runs to the sea and on. ", 40) + "The needle is here. " + strings.Repeat("The river runs to the sea and on. ", 40)
+	long := strings.Repeat("The river runs to the sea and on. ", 40) + "The needle is here. " +
+		strings.Repeat("The river runs to the sea and on. ", 40)
 	seen := map[string]bool{}
 	outputs := func(p backend.Pair) []float32 {
 		if n := len(tokenize.Words(p.Text)); n > encoderWords {
@@ -149,13 +160,15 @@ func TestEncoderCuts(t *testing.T) {
 				t.Fatalf("seed %d, window %d has %d words", seed, i, n)
 			}
 			from := slices.Index(all, sentences[0])
-			if from < 0 || from > reached || from < reached-1 || !slices.Equal(sentences, all[from:from+len(sentences)]) {
+			if from < 0 || from > reached || from < reached-1 ||
+				!slices.Equal(sentences, all[from:from+len(sentences)]) {
 				t.Fatalf("seed %d, window %d after %d sentences is %q", seed, i, reached, sentences)
 			}
 			if from+len(sentences) <= reached {
 				t.Fatalf("seed %d, window %d says nothing new", seed, i)
 			}
-			if reached = from + len(sentences); reached < len(all) && len(tokenize.Words(w+" "+all[reached])) <= encoderWords {
+			if reached = from + len(sentences); reached < len(all) &&
+				len(tokenize.Words(w+" "+all[reached])) <= encoderWords {
 				t.Fatalf("seed %d, window %d had room for %q", seed, i, all[reached])
 			}
 		}
@@ -167,7 +180,8 @@ func TestEncoderCuts(t *testing.T) {
 
 // TestEncoderFaults checks that a model without the output, or with odd numbers, is an error and never a score.
 func TestEncoderFaults(t *testing.T) {
-	sample := metrics.Sample{ID: "1", Question: "Why?", Answer: "So.", Contexts: []string{"So it is."}, References: []string{"So."}}
+	sample := metrics.Sample{ID: "1", Question: "Why?", Answer: "So.", Contexts: []string{"So it is."},
+		References: []string{"So."}}
 	check := func(method string, labels []string, want string, numbers ...float32) {
 		t.Helper()
 		got, _ := encoded(t, method, labels, func(backend.Pair) []float32 { return numbers }, sample)
@@ -176,14 +190,17 @@ func TestEncoderFaults(t *testing.T) {
 		}
 	}
 	check("faithfulness", nil, "taken for relevance", 1)
-	check("faithfulness", []string{"entailment", "neutral"}, "has the outputs entailment,neutral and no faithfulness", 1, 2)
+	check("faithfulness", []string{"entailment", "neutral"},
+		"has the outputs entailment,neutral and no faithfulness", 1, 2)
 	check("context_relevance", []string{"entailment", "neutral"}, "no context_relevance", 1, 2)
 	check("context_relevance", nil, "2 numbers where its labels make it 1", 1, 2)
 	check("answer_correctness", encoderLabels, "3 numbers where its labels make it 4", 1, 2, 3)
 	check("answer_relevance", encoderLabels, "is not one", 0, float32(math.NaN()), 0, 0)
 
-	for x, want := range map[float32]float64{float32(math.Inf(1)): 1, float32(math.Inf(-1)): 0, 0: 0.5} { // the ends of the range
-		if got, _ := encoded(t, "context_relevance", nil, func(backend.Pair) []float32 { return []float32{x} }, sample); got.Score == nil || got.Score.Value != want {
+	for x, want := range map[float32]float64{float32(math.Inf(1)): 1, float32(math.Inf(-1)): 0,
+		0: 0.5} { // the ends of the range
+		if got, _ := encoded(t, "context_relevance", nil, func(backend.Pair) []float32 { return []float32{x} },
+			sample); got.Score == nil || got.Score.Value != want {
 			t.Errorf("%v: %+v, want %v", x, got, want)
 		}
 	}
@@ -215,7 +232,8 @@ func TestEncoderFaults(t *testing.T) {
 	if !Judges([]string{"no", "faithfulness"}) || Judges([]string{"entailment"}) || Judges(nil) {
 		t.Error("Judges does not tell encoders from other models")
 	}
-	if _, err := metrics.EncoderOutput(backend.Info{}, "faithfulness"); err == nil || errors.Is(err, metrics.ErrNotApplicable) {
+	if _, err := metrics.EncoderOutput(backend.Info{}, "faithfulness"); err == nil ||
+		errors.Is(err, metrics.ErrNotApplicable) {
 		t.Errorf("a reranker is asked for faithfulness: %v", err)
 	}
 }

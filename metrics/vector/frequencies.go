@@ -15,34 +15,37 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-// Frequencies say how common each of the embedding model's tokens is: in how many of a dataset's references it
-// stands. A metric that weighs tokens by that depends on all rows, so they are counted before the first one is scored:
-// see [Metric.Prepare]. Answers do not count, so systems that are asked the same questions are measured alike.
+// Frequencies are the document frequencies of the embedding model's tokens: in how many of a dataset's references
+// each occurs. A metric that weighs tokens by inverse document frequency depends on all rows, so they are counted
+// before the first one is scored: see [metrics.Metric.Prepare]. Answers do not count, so systems that are asked
+// the same questions are measured alike.
 type Frequencies struct {
 	References int // that were counted
 	Unread     int // samples whose references the model could not read: they are left out
 
-	in map[string]int // in how many references a token stands
+	in map[string]int // the document frequency of each token
 }
 
-// CountReferences goes through samples and counts the tokens of their references. m.Embedder must be the model that
-// the metrics will ask: what it says of each reference is then in its cache. Memory does not grow with the number
-// of samples, only with that of different tokens.
+// CountReferences goes through samples and counts the tokens of their references. The embedding model of m must
+// be the one that the metrics will ask: the token embeddings of each reference are then cached. Memory does not
+// grow with the number of samples, only with that of distinct tokens.
 //
 // A sample whose references cannot be read is counted in [Frequencies.Unread] and has an error from every metric
-// that reads them. What ends [Run] early ends the count, and is returned.
-func CountReferences(ctx context.Context, samples iter.Seq2[*metrics.Sample, error], m metrics.Models, o metrics.Options) (*Frequencies, error) {
+// that reads them. What ends [metrics.Run] early ends the count, and is returned.
+func CountReferences(ctx context.Context, samples iter.Seq2[*metrics.Sample, error], m metrics.Models,
+	o metrics.Options) (*Frequencies, error) {
 	f := &Frequencies{in: make(map[string]int)}
 	var mu sync.Mutex
-	count := metrics.Metric{Name: "counting tokens", Needs: metrics.References, Max: 1, Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-		references, err := tokenTexts(ctx, m, metrics.Saying(s.References))
-		mu.Lock()
-		defer mu.Unlock()
-		for _, r := range references {
-			f.add(r.tokens)
-		}
-		return metrics.Score{}, err
-	}}
+	count := metrics.Metric{Name: "counting tokens", Needs: metrics.References, Max: 1,
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			references, err := tokenTexts(ctx, m, metrics.Saying(s.References))
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range references {
+				f.add(r.tokens)
+			}
+			return metrics.Score{}, err
+		}}
 	err := metrics.Run(ctx, samples, []metrics.Metric{count}, m, o, func(r metrics.Result) error {
 		if r.Score == nil && r.Kind != metrics.NotApplicable {
 			f.Unread++
@@ -55,10 +58,11 @@ func CountReferences(ctx context.Context, samples iter.Seq2[*metrics.Sample, err
 	return f, nil
 }
 
-// countReferences is the preparation of metrics that weigh tokens.
+// countReferences is the preparation of metrics that weigh tokens by idf.
 var countReferences = &metrics.Preparation{
 	Doc: "counting tokens in the references",
-	Read: func(ctx context.Context, samples iter.Seq2[*metrics.Sample, error], m metrics.Models, o metrics.Options) (metrics.Knowledge, error) {
+	Read: func(ctx context.Context, samples iter.Seq2[*metrics.Sample, error], m metrics.Models,
+		o metrics.Options) (metrics.Knowledge, error) {
 		return CountReferences(ctx, samples, m, o)
 	},
 }
@@ -74,7 +78,8 @@ func (f *Frequencies) Notes() []string {
 	if f.Unread == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the references of %d samples could not be read and do not count for how rare a token is", f.Unread)}
+	return []string{fmt.Sprintf("the references of %d samples could not be read and do not count for how rare a "+
+		"token is", f.Unread)}
 }
 
 // add counts one reference, which may have a token several times.
@@ -102,14 +107,14 @@ func (f *Frequencies) Digest() string {
 	return fmt.Sprintf("sha256:%x", h.Sum(nil))
 }
 
-// idf is the inverse document frequency of a token: 0 if every reference has it, and highest if none does. One is
-// added to both counts, so that it is finite then too.
+// idf is the inverse document frequency of a token: 0 if every reference has it, and highest if none does. It has
+// add-one smoothing, so that it is finite then too.
 func (f *Frequencies) idf(token string) float64 {
 	return math.Log(float64(f.References+1) / float64(f.in[token]+1))
 }
 
-// weigh returns t with a weight for each token, in proportion to its idf, all together 1; or all 0 where every
-// token is in every reference. A nil f weighs nothing: all tokens of the text it returns count the same.
+// weigh returns t with weights in proportion to each token's idf that sum to 1, or all 0 where every token is in
+// every reference. A nil f leaves the weights uniform.
 func (f *Frequencies) weigh(t tokenText) tokenText {
 	if f == nil {
 		return t
@@ -128,9 +133,10 @@ func (f *Frequencies) weigh(t tokenText) tokenText {
 	return t
 }
 
-// errWeightless says why a weighted comparison was not made.
+// errWeightless says why a comparison weighted by idf was not made.
 func errWeightless() error {
-	return fmt.Errorf("%w: what is compared has no token that any reference of the dataset lacks, so nothing weighs anything", metrics.ErrNotApplicable)
+	return fmt.Errorf("%w: what is compared has no token that any reference of the dataset lacks, so nothing weighs "+
+		"anything", metrics.ErrNotApplicable)
 }
 
 // tokenFindings show the tokens of a, as f weighed them, that decided most, and what each was matched with in b: those
@@ -148,12 +154,13 @@ func (f *Frequencies) tokenFindings(a, b tokenText, matches []tokenMatch, what s
 	})
 	list := shownTokens(order, a, b, matches, what, "heaviest")
 	for n, i := range order[:min(maxTokens, len(order))] {
-		list[n].Reason = fmt.Sprintf("weighs %.3f: in %d of %d references of the dataset", a.weights[i], f.in[a.tokens[i]], f.References)
+		list[n].Reason = fmt.Sprintf("weighs %.3f: in %d of %d references of the dataset", a.weights[i],
+			f.in[a.tokens[i]], f.References)
 	}
 	return list
 }
 
-// idf is the method in which every token weighs by how rare it is.
+// idf is the method in which every token weighs by its inverse document frequency.
 func (b bertscore) idf() metrics.Metric {
 	m := b.metric()
 	m.Name += "_idf"

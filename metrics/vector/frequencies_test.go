@@ -28,7 +28,8 @@ func referencing(texts ...string) iter.Seq2[*metrics.Sample, error] {
 
 func counted(t *testing.T, embedder backend.Backend, texts ...string) *Frequencies {
 	t.Helper()
-	f, err := CountReferences(t.Context(), referencing(texts...), metrics.Models{Roles: metrics.Roles{backend.Embedder: embedder}}, metrics.Options{})
+	f, err := CountReferences(t.Context(), referencing(texts...),
+		metrics.Models{Roles: metrics.Roles{backend.Embedder: embedder}}, metrics.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,8 @@ func TestCountReferences(t *testing.T) {
 	check := func(token string, f *Frequencies, in, of int, idf float64) {
 		t.Helper()
 		if f.in[token] != in || f.References != of || math.Abs(f.idf(token)-idf) > 1e-12 {
-			t.Errorf("%q is in %d of %d, idf %v; want %d of %d, %v", token, f.in[token], f.References, f.idf(token), in, of, idf)
+			t.Errorf("%q is in %d of %d, idf %v; want %d of %d, %v", token, f.in[token], f.References, f.idf(token), in,
+				of, idf)
 		}
 	}
 	// Three references: a is in all, b in two, though it stands thrice, c in one and d in none.
@@ -67,7 +69,8 @@ func TestCountReferences(t *testing.T) {
 	if again := counted(t, p, "c", "b a", "c").Digest(); again != digest || len(digest) != len("sha256:")+64 {
 		t.Errorf("%s and, in another order, %s", digest, again)
 	}
-	for _, other := range [][]string{{"a b", "c"}, {"a b", "c", "d"}, {"a b", "c", "c", "c"}, {"a b c", "c", "c"}, {"a b", "c|c"}, {"a b d", "c", "c"}} {
+	for _, other := range [][]string{{"a b", "c"}, {"a b", "c", "d"}, {"a b", "c", "c", "c"}, {"a b c", "c", "c"},
+		{"a b", "c|c"}, {"a b d", "c", "c"}} {
 		if got := counted(t, p, other...).Digest(); (got == digest) != (strings.Join(other, "|") == "a b|c|c") {
 			t.Errorf("%q has the digest of other counts, or equal counts have two", other)
 		}
@@ -82,12 +85,15 @@ func TestCountReferences(t *testing.T) {
 	// A model that is away ends the count, and so does a dataset that cannot be read.
 	away := &backendtest.Fake{}
 	away.Close()
-	if f, err := CountReferences(t.Context(), referencing("a"), metrics.Models{Roles: metrics.Roles{backend.Embedder: away}}, metrics.Options{}); f != nil || !errors.Is(err, backend.ErrClosed) {
+	if f, err := CountReferences(t.Context(), referencing("a"),
+		metrics.Models{Roles: metrics.Roles{backend.Embedder: away}}, metrics.Options{}); f != nil ||
+		!errors.Is(err, backend.ErrClosed) {
 		t.Errorf("a closed model: %v, %v", f, err)
 	}
 	torn := errors.New("torn")
 	samples := func(yield func(*metrics.Sample, error) bool) { yield(nil, torn) }
-	if f, err := CountReferences(t.Context(), samples, metrics.Models{Roles: metrics.Roles{backend.Embedder: p}}, metrics.Options{}); f != nil || !errors.Is(err, torn) {
+	if f, err := CountReferences(t.Context(), samples, metrics.Models{Roles: metrics.Roles{backend.Embedder: p}},
+		metrics.Options{}); f != nil || !errors.Is(err, torn) {
 		t.Errorf("a torn dataset: %v, %v", f, err)
 	}
 }
@@ -128,8 +134,10 @@ func TestBERTScoreIDF(t *testing.T) {
 	// d finds c at 30 degrees; c of the answer finds itself; a weighs nothing, though it is found.
 	got := check("precision", "a c d", (ln2*1+ln4*c30)/(ln2+ln4), "a c")
 	if b := got.Score.Because; len(b) != 4 || b[0].Text != "reference 1: precision 0.911, recall 1.000" ||
-		b[1].Text != "d" || !strings.HasPrefix(b[1].Reason, "weighs 0.667: in 0 of 3 references") || b[1].Where[:12] != "reference 1:" ||
-		b[2].Text != "c" || *b[2].Value < 0.999 || b[3].Text != "a" || b[3].Reason != "weighs 0.000: in 3 of 3 references of the dataset" {
+		b[1].Text != "d" || !strings.HasPrefix(b[1].Reason, "weighs 0.667: in 0 of 3 references") ||
+		b[1].Where[:12] != "reference 1:" ||
+		b[2].Text != "c" || *b[2].Value < 0.999 || b[3].Text != "a" ||
+		b[3].Reason != "weighs 0.000: in 3 of 3 references of the dataset" {
 		t.Errorf("findings are %+v", b)
 	}
 	check("recall", "back", -0.5, "a c") // c is 120 degrees from back
@@ -140,7 +148,8 @@ func TestBERTScoreIDF(t *testing.T) {
 	// other side are, there is.
 	refuse := func(method, answer string, references ...string) {
 		t.Helper()
-		got := weighed(t, "answer_similarity/bertscore_"+method+"_idf", p, f, metrics.Sample{Answer: answer, References: references})
+		got := weighed(t, "answer_similarity/bertscore_"+method+"_idf", p, f,
+			metrics.Sample{Answer: answer, References: references})
 		if got.Kind != metrics.NotApplicable || !strings.Contains(got.Error, "nothing weighs anything") {
 			t.Errorf("%s of %q against %q: %+v", method, answer, references, got)
 		}
@@ -177,18 +186,23 @@ func TestMoverScoreIDF(t *testing.T) {
 	check("a b", math.Sqrt2*(b/(a+b)-b/(2*a+b)), "a a b")
 	check("a b c", (math.Sqrt2*b+2*c)*(1/(a+b+c)-1/(2*a+b+c)), "a c a b")
 
-	got := weighed(t, "answer_similarity/moverscore", p, f, metrics.Sample{Answer: "b a c", References: []string{"a b"}})
+	got := weighed(t, "answer_similarity/moverscore", p, f, metrics.Sample{Answer: "b a c",
+		References: []string{"a b"}})
 	if l := got.Score.Because; len(l) != 4 || l[1].Text != "c" || l[2].Text != "a" || l[3].Text != "b" ||
-		l[2].Reason != "weighs 0.293: in 1 of 3 references of the dataset" || l[1].Where != `reference 1: "a"` || *l[1].Value != -1 {
+		l[2].Reason != "weighs 0.293: in 1 of 3 references of the dataset" || l[1].Where != `reference 1: "a"` ||
+		*l[1].Value != -1 {
 		t.Errorf("findings are %+v", l)
 	}
 	f = counted(t, p, "a", "a b", "a")
-	for _, s := range []metrics.Sample{{Answer: "a", References: []string{"a b"}}, {Answer: "a b", References: []string{"a .", "."}}} {
-		if got := weighed(t, "answer_similarity/moverscore", p, f, s); got.Kind != metrics.NotApplicable || !strings.Contains(got.Error, "nothing weighs anything") {
+	for _, s := range []metrics.Sample{{Answer: "a", References: []string{"a b"}},
+		{Answer: "a b", References: []string{"a .", "."}}} {
+		if got := weighed(t, "answer_similarity/moverscore", p, f, s); got.Kind != metrics.NotApplicable ||
+			!strings.Contains(got.Error, "nothing weighs anything") {
 			t.Errorf("%+v: %+v", s, got)
 		}
 	}
-	if got := weighed(t, "answer_similarity/moverscore", p, f, metrics.Sample{Answer: "b", References: []string{"."}}); !strings.Contains(got.Error, "no words") {
+	if got := weighed(t, "answer_similarity/moverscore", p, f,
+		metrics.Sample{Answer: "b", References: []string{"."}}); !strings.Contains(got.Error, "no words") {
 		t.Errorf("a reference without words: %+v", got)
 	}
 }
@@ -211,8 +225,9 @@ func TestEqualFrequencies(t *testing.T) {
 	}
 	for range 60 {
 		s := metrics.Sample{Answer: text(), References: []string{text(), text()}}
-		for name, plain := range map[string]string{"bertscore_precision_idf": "bertscore_precision", "bertscore_recall_idf": "bertscore_recall",
-			"bertscore_f1_idf": "bertscore_f1", "moverscore": "moverscore_uniform"} {
+		for name, plain := range map[string]string{"bertscore_precision_idf": "bertscore_precision",
+			"bertscore_recall_idf": "bertscore_recall",
+			"bertscore_f1_idf":     "bertscore_f1", "moverscore": "moverscore_uniform"} {
 			for _, f := range []*Frequencies{all, {References: 3}} { // or no token is known
 				got := weighed(t, "answer_similarity/"+name, fake, f, s)
 				want := weighed(t, "answer_similarity/"+plain, fake, f, s)
@@ -228,8 +243,11 @@ func TestEqualFrequencies(t *testing.T) {
 func TestRunWithoutFrequencies(t *testing.T) {
 	ms := metrictest.Select(t, Metrics(), "answer_similarity/cosine", "answer_similarity/moverscore")
 	fake := &backendtest.Fake{}
-	err := metrics.Run(t.Context(), referencing("a", "b", "c"), ms, metrics.Models{Roles: metrics.Roles{backend.Embedder: fake}}, metrics.Options{}, func(metrics.Result) error { return nil })
-	if err == nil || !strings.Contains(err.Error(), "answer_similarity/moverscore needs counting tokens") || fake.Stats().Calls() > 0 {
+	err := metrics.Run(t.Context(), referencing("a", "b", "c"), ms,
+		metrics.Models{Roles: metrics.Roles{backend.Embedder: fake}}, metrics.Options{},
+		func(metrics.Result) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "answer_similarity/moverscore needs counting tokens") ||
+		fake.Stats().Calls() > 0 {
 		t.Errorf("%v, after %d calls", err, fake.Stats().Calls())
 	}
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// moverscore is MoverScore of single tokens: how far the answer's tokens are moved to become the reference's.
-// Unlike BERTScore's, the matching is one of all tokens at once, so that none can be matched twice over. As in the
-// paper a token weighs by its idf, counted over the dataset's references for both texts.
+// moverscore is MoverScore of unigrams: the word mover's (earth mover's) distance between the tokens of answer
+// and reference. Unlike BERTScore's greedy alignment, optimal transport matches all tokens at once, so that none
+// can be matched twice over. As in the paper a token weighs by its idf, counted over the dataset's references for
+// both texts.
 func moverscore() metrics.Metric {
 	m := moverscoreUniform()
 	m.Name = "answer_similarity/moverscore"
@@ -29,25 +30,26 @@ func moverscore() metrics.Metric {
 	return m
 }
 
-// moverscoreUniform lets every token that holds a letter or digit weigh the same, whatever stands in other rows.
+// moverscoreUniform gives every token that holds a letter or digit the same weight, whatever other rows hold.
 func moverscoreUniform() metrics.Metric {
 	return metrics.Metric{
-		Name:    "answer_similarity/moverscore_uniform",
-		Doc:     "how little the answer's tokens must be moved to become the reference's",
-		Source:  "MoverScore (Zhao et al. 2019, arXiv 1909.02622), section 3, of single tokens, without idf",
-		Formula: "maximum over references of 1 / (1 + W), W the least mean Euclidean distance between tokens over all ways to move one text's into the other's",
-		Calls:   "1 text to embed by tokens for the answer, 1 for each reference",
-		Min:     1.0 / 3,
-		Max:     1,
-		Needs:   metrics.Answer | metrics.References,
-		Asks:    metrics.Asks{backend.Embedder: backend.CanEmbedTokens},
+		Name:   "answer_similarity/moverscore_uniform",
+		Doc:    "inverse of the word mover's distance between the token embeddings of answer and reference",
+		Source: "MoverScore (Zhao et al. 2019, arXiv 1909.02622), section 3, of unigrams, without idf",
+		Formula: "maximum over references of 1 / (1 + W), W the optimal transport cost between the two texts' tokens " +
+			"under Euclidean distance",
+		Calls: "token embeddings of 1 text for the answer, 1 for each reference",
+		Min:   1.0 / 3,
+		Max:   1,
+		Needs: metrics.Answer | metrics.References,
+		Asks:  metrics.Asks{backend.Embedder: backend.CanEmbedTokens},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			return scoreMover(ctx, m, s, nil)
 		},
 	}
 }
 
-// scoreMover moves the answer's words to each reference's, as f weighs them.
+// scoreMover transports the answer's tokens to each reference's, as f weighs them.
 func scoreMover(ctx context.Context, m metrics.Models, s *metrics.Sample, f *Frequencies) (metrics.Score, error) {
 	answer, references, err := answerAndReferences(ctx, m, s)
 	if err != nil {
@@ -75,8 +77,10 @@ func scoreMover(ctx context.Context, m metrics.Models, s *metrics.Sample, f *Fre
 		}
 		far, flow := transport(newTransporter(cost, from.weights, to.weights))
 		if value := metrics.Clamp(1/(1+far), 1.0/3, 1); value > best.Value {
-			note := metrics.Finding{Kind: "note", Text: fmt.Sprintf("reference %d: mean distance %.3f", to.places[0], far)}
-			best = metrics.Score{Value: value, Because: append([]metrics.Finding{note}, f.tokenFindings(from, to, mostMoved(cost, flow), "reference")...)}
+			note := metrics.Finding{Kind: "note", Text: fmt.Sprintf("reference %d: mean distance %.3f",
+				to.places[0], far)}
+			best = metrics.Score{Value: value, Because: append([]metrics.Finding{note},
+				f.tokenFindings(from, to, mostMoved(cost, flow), "reference")...)}
 		}
 	}
 	if best.Value == 0 {
@@ -105,7 +109,8 @@ func withWeight(t tokenText) tokenText {
 	return t.only(func(i int) bool { return t.weights == nil || t.weights[i] > 0 })
 }
 
-// mostMoved tells for each token where most of it went. The cosine is that of the two vectors, as elsewhere.
+// mostMoved tells for each token where most of its mass went. The cosine is that of the two embeddings, as
+// elsewhere.
 func mostMoved(cost [][]float64, flow [][]int64) []tokenMatch {
 	matches := make([]tokenMatch, len(cost))
 	for i, row := range flow {
@@ -121,9 +126,9 @@ func mostMoved(cost [][]float64, flow [][]int64) []tokenMatch {
 }
 
 // A transporter is a transport problem: rows and columns each hold the same mass altogether, and moving a unit of
-// it from row i to column k costs cost[i][k]. All amounts are whole numbers. It is solved exactly: mass is sent along
-// shortest paths, one after the other, where paths may take back what was sent before (Edmonds and Karp 1972, with
-// potentials so that no edge has a negative length).
+// it from row i to column k costs cost[i][k]. All amounts are whole numbers. It is solved exactly as a
+// minimum-cost flow by successive shortest augmenting paths (Edmonds and Karp 1972, with potentials so that no
+// edge of the residual graph has a negative length).
 type transporter struct {
 	cost           [][]float64
 	flow           [][]int64
@@ -160,7 +165,7 @@ func units(weights []float64) []int64 {
 	return list
 }
 
-// transport solves t, and returns the least mean cost and how much goes where.
+// transport solves t, and returns the least mean cost and the flow.
 func transport(t *transporter) (mean float64, flow [][]int64) {
 	mass := int64(0)
 	for _, n := range t.supply {
@@ -185,8 +190,8 @@ func (t *transporter) solve() float64 {
 	return total
 }
 
-// augment sends as much as it can from a row that still holds some along the shortest path to a column that still
-// wants some (Dijkstra's). Rows are the first nodes, columns those after them.
+// augment sends as much as it can from a row that still holds some along the shortest path (Dijkstra's) to a
+// column that still wants some. Rows are the first nodes, columns those after them.
 func (t *transporter) augment(source int) {
 	n, m := len(t.row), len(t.column)
 	distance, from, done := make([]float64, n+m), make([]int, n+m), make([]bool, n+m)

@@ -56,7 +56,8 @@ func embedded(t testing.TB, name string, embedder backend.Backend, sample metric
 }
 
 // weighed scores one sample by one metric of this family, with frequencies given.
-func weighed(t testing.TB, name string, embedder backend.Backend, f *Frequencies, sample metrics.Sample) metrics.Result {
+func weighed(t testing.TB, name string, embedder backend.Backend, f *Frequencies,
+	sample metrics.Sample) metrics.Result {
 	t.Helper()
 	ms := metrictest.Select(t, Metrics(), name)
 	models := metrics.Models{Roles: metrics.Roles{backend.Embedder: embedder}}
@@ -91,10 +92,12 @@ func TestEmbeddingCosines(t *testing.T) {
 	p := &planar{texts: map[string]float64{"answer": 0, "near": 60, "far": 120, "opposite": 180, "question": 30,
 		"It is so.": 0, "It rains.": 90, "So it is.": 60, "Rain falls.": 100, "Nothing.": 210}}
 	const near, far = 0.5, -0.5 // cosines with answer
-	sample := metrics.Sample{Question: "question", Answer: "answer", References: []string{"far", " ", "near"}, Contexts: []string{"near", "", "far"}}
+	sample := metrics.Sample{Question: "question", Answer: "answer", References: []string{"far", " ", "near"},
+		Contexts: []string{"near", "", "far"}}
 	for _, name := range []string{"answer_similarity/cosine", "answer_correctness/cosine"} {
 		got := scores(t, name, p, sample, near)
-		if b := got.Score.Because; len(b) != 2 || *b[0].Value > far+1e-6 || b[1].Kind != "reference" || b[1].Text != "near" {
+		if b := got.Score.Because; len(b) != 2 || *b[0].Value > far+1e-6 || b[1].Kind != "reference" ||
+			b[1].Text != "near" {
 			t.Errorf("findings are %+v", b)
 		}
 	}
@@ -105,17 +108,20 @@ func TestEmbeddingCosines(t *testing.T) {
 	scores(t, "answer_relevance/cosine", p, sample, math.Sqrt(3)/2)
 
 	got := scores(t, "context_relevance/cosine", p, sample, (math.Sqrt(3)/2+0)/2) // 30 and 90 degrees away
-	if b := got.Score.Because; len(b) != 2 || b[0].Kind != "passage" || b[0].Where != "context 1" || b[1].Where != "context 3" {
+	if b := got.Score.Because; len(b) != 2 || b[0].Kind != "passage" || b[0].Where != "context 1" ||
+		b[1].Where != "context 3" {
 		t.Errorf("findings are %+v", b)
 	}
 	scores(t, "context_relevance/cosine_max", p, sample, math.Sqrt(3)/2)
 
 	sample = metrics.Sample{Answer: "It is so. It rains.", Contexts: []string{"Nothing. So it is.", "Rain falls."}}
 	got = scores(t, "faithfulness/cosine", p, sample, (0.5+math.Cos(10*math.Pi/180))/2) // 60 and 10 degrees away
-	if b := got.Score.Because; len(b) != 2 || b[0].Where != "context 1: So it is." || b[1].Where != "context 2: Rain falls." {
+	if b := got.Score.Because; len(b) != 2 || b[0].Where != "context 1: So it is." ||
+		b[1].Where != "context 2: Rain falls." {
 		t.Errorf("findings are %+v", b)
 	}
-	if got := embedded(t, "faithfulness/cosine", p, metrics.Sample{Answer: "...", Contexts: []string{"Rain falls."}}); got.Kind != metrics.NotApplicable {
+	if got := embedded(t, "faithfulness/cosine", p, metrics.Sample{Answer: "...",
+		Contexts: []string{"Rain falls."}}); got.Kind != metrics.NotApplicable {
 		t.Errorf("an answer without words: %+v", got)
 	}
 }
@@ -129,16 +135,18 @@ func TestBERTScore(t *testing.T) {
 	scores(t, "answer_similarity/bertscore_recall", p, sample, recall)
 	scores(t, "answer_correctness/bertscore_recall", p, sample, recall)
 	got := scores(t, "answer_similarity/bertscore_f1", p, sample, 2*precision*recall/(precision+recall))
-	if b := got.Score.Because; len(b) != 4 || b[1].Kind != "token" || b[1].Text != "c" || b[1].Where != `answer 1: "b"` ||
+	if b := got.Score.Because; len(b) != 4 || b[1].Kind != "token" || b[1].Text != "c" ||
+		b[1].Where != `answer 1: "b"` ||
 		b[2].Text != "a" || math.Abs(*b[2].Value-0.5) > 1e-6 {
 		t.Errorf("findings are %+v", b)
 	}
 
 	// Of several references the best counts, for each metric its own.
 	sample.References = []string{"", "c", "a", "a b c"}
-	scores(t, "answer_similarity/bertscore_precision", p, sample, 1)                  // of a b c
-	scores(t, "answer_similarity/bertscore_recall", p, sample, 1)                     // of a
-	scores(t, "answer_similarity/bertscore_f1", p, sample, 2*(2+c30)/3/(1+(2+c30)/3)) // of a b c: 1 and (1 + 1 + c30) / 3
+	scores(t, "answer_similarity/bertscore_precision", p, sample, 1) // of a b c
+	scores(t, "answer_similarity/bertscore_recall", p, sample, 1)    // of a
+	scores(t, "answer_similarity/bertscore_f1", p, sample, 2*(2+c30)/3/(1+
+		(2+c30)/3)) // of a b c: 1 and (1 + 1 + c30) / 3
 	sample.References = []string{"b a"}
 	for _, name := range []string{"precision", "recall", "f1"} {
 		scores(t, "answer_similarity/bertscore_"+name, p, sample, 1)
@@ -148,12 +156,14 @@ func TestBERTScore(t *testing.T) {
 	scores(t, "answer_similarity/bertscore_f1", p, sample, 0)
 
 	// Each token of the answer may find its match in another context.
-	got = scores(t, "faithfulness/bertscore_k_precision", p, metrics.Sample{Answer: "a b", Contexts: []string{"c", " ", "d back"}}, c30)
+	got = scores(t, "faithfulness/bertscore_k_precision", p,
+		metrics.Sample{Answer: "a b", Contexts: []string{"c", " ", "d back"}}, c30)
 	if b := got.Score.Because; len(b) != 2 || b[0].Where != `context 3: "d"` || b[1].Where != `context 1: "c"` {
 		t.Errorf("findings are %+v", b)
 	}
 	// Or must find it in the same one.
-	got = scores(t, "faithfulness/bertscore_k_precision_max", p, metrics.Sample{Answer: "a b", Contexts: []string{"b", " ", "d back", "c"}}, (0.5+c30)/2)
+	got = scores(t, "faithfulness/bertscore_k_precision_max", p,
+		metrics.Sample{Answer: "a b", Contexts: []string{"b", " ", "d back", "c"}}, (0.5+c30)/2)
 	if b := got.Score.Because; len(b) != 2 || b[0].Where != `context 3: "d"` || b[1].Where != `context 3: "d"` {
 		t.Errorf("findings are %+v", b)
 	}
@@ -171,20 +181,25 @@ func TestAlignment(t *testing.T) {
 	check("a", c30/2, "b c d") // only something like it
 	check("a a b a", 0.5, "a") // each distinct token once
 	got := check("a b .", (1+(0+c30)/2)/2, "a", "c .")
-	if b := got.Score.Because; len(b) != 2 || b[0].Text != "b" || b[0].Where != `context 2: "c"` || math.Abs(*b[0].Value-c30/2) > 1e-6 {
+	if b := got.Score.Because; len(b) != 2 || b[0].Text != "b" || b[0].Where != `context 2: "c"` ||
+		math.Abs(*b[0].Value-c30/2) > 1e-6 {
 		t.Errorf("findings are %+v", b)
 	}
 	for _, answer := range []string{"a", "b a", "a . b"} {
-		scores(t, "answer_correctness/alignment", p, metrics.Sample{Answer: answer, References: []string{".", "b d", "a ."}}, 1)
+		scores(t, "answer_correctness/alignment", p, metrics.Sample{Answer: answer,
+			References: []string{".", "b d", "a ."}}, 1)
 	}
-	got = scores(t, "answer_correctness/alignment", p, metrics.Sample{Answer: "a", References: []string{"d", "b a"}}, (1+0)/2.0) // and c30/2 for d
+	got = scores(t, "answer_correctness/alignment", p, metrics.Sample{Answer: "a", References: []string{"d", "b a"}},
+		(1+0)/2.0) // and c30/2 for d
 	if b := got.Score.Because; len(b) != 3 || b[0].Text != "reference 2" || b[1].Text != "b" || b[2].Text != "a" {
 		t.Errorf("findings are %+v", b)
 	}
-	if got := embedded(t, "answer_correctness/alignment", p, metrics.Sample{Answer: "a", References: []string{"."}}); got.Kind != metrics.NotApplicable {
+	if got := embedded(t, "answer_correctness/alignment", p,
+		metrics.Sample{Answer: "a", References: []string{"."}}); got.Kind != metrics.NotApplicable {
 		t.Errorf("a reference without words: %+v", got)
 	}
-	if got := embedded(t, "faithfulness/alignment", p, metrics.Sample{Answer: ".", Contexts: []string{"a"}}); got.Kind != metrics.NotApplicable {
+	if got := embedded(t, "faithfulness/alignment", p, metrics.Sample{Answer: ".",
+		Contexts: []string{"a"}}); got.Kind != metrics.NotApplicable {
 		t.Errorf("an answer without words: %+v", got)
 	}
 }
@@ -206,7 +221,8 @@ func TestMoverScore(t *testing.T) {
 	p := &planar{words: map[string]float64{"a": 0, "b": 90, "c": 180, ".": 270}}
 	check := func(answer string, want float64, references ...string) {
 		t.Helper()
-		scores(t, "answer_similarity/moverscore_uniform", p, metrics.Sample{Answer: answer, References: references}, 1/(1+want))
+		scores(t, "answer_similarity/moverscore_uniform", p, metrics.Sample{Answer: answer, References: references},
+			1/(1+want))
 	}
 	check("a b", 0, "b a")
 	check("a", math.Sqrt2, "b")
@@ -216,7 +232,8 @@ func TestMoverScore(t *testing.T) {
 	check("a a", (0+2.0)/2, "a c")
 	check("a .", 0, "a") // punctuation weighs nothing
 	check("a", 0, ".", "c", "a")
-	if got := embedded(t, "answer_similarity/moverscore_uniform", p, metrics.Sample{Answer: "a", References: []string{"."}}); got.Kind != metrics.NotApplicable {
+	if got := embedded(t, "answer_similarity/moverscore_uniform", p,
+		metrics.Sample{Answer: "a", References: []string{"."}}); got.Kind != metrics.NotApplicable {
 		t.Errorf("a reference without words: %+v", got)
 	}
 }
@@ -350,7 +367,8 @@ func TestEmbeddingLongTexts(t *testing.T) {
 	const sentence = "The river carried seven grey boats past the old stone bridge. "
 	long := strings.Repeat(sentence, 30) + "A violin was heard."
 	small := func() *backendtest.Fake { return &backendtest.Fake{About: backend.Info{Context: 64}} }
-	sample := metrics.Sample{Question: "Where were the boats?", Answer: long, Contexts: []string{"Boats.", long}, References: []string{long, "Bricks."}}
+	sample := metrics.Sample{Question: "Where were the boats?", Answer: long, Contexts: []string{"Boats.", long},
+		References: []string{long, "Bricks."}}
 	for _, m := range embeddingMetrics() {
 		got := embedded(t, m.Name, small(), sample)
 		if got.Score == nil {
@@ -362,11 +380,13 @@ func TestEmbeddingLongTexts(t *testing.T) {
 			t.Errorf("%s: %v in windows, %v whole", m.Name, got.Score.Value, whole.Score.Value)
 		}
 	}
-	got, err := tokenTexts(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Embedder: small()}}, metrics.Saying([]string{"short", long}))
+	got, err := tokenTexts(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Embedder: small()}},
+		metrics.Saying([]string{"short", long}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := backendtest.Tokens(long); len(got[1].tokens) != n || len(got[1].vectors) != n || got[1].windows < 5 || got[0].windows != 1 {
+	if n := backendtest.Tokens(long); len(got[1].tokens) != n || len(got[1].vectors) != n || got[1].windows < 5 ||
+		got[0].windows != 1 {
 		t.Errorf("%d tokens in %d windows, want %d", len(got[1].tokens), got[1].windows, n)
 	}
 	similarity := embedded(t, "answer_similarity/cosine", small(), sample)
@@ -389,7 +409,8 @@ func TestEmbeddingProperties(t *testing.T) {
 	}
 	fake := &backendtest.Fake{}
 	for range 40 {
-		s := metrics.Sample{Question: text(), Answer: text(), Contexts: []string{text(), text(), text()}, References: []string{text(), text()}}
+		s := metrics.Sample{Question: text(), Answer: text(), Contexts: []string{text(), text(), text()},
+			References: []string{text(), text()}}
 		other := s
 		other.Contexts, other.References = slices.Clone(s.Contexts), slices.Clone(s.References)
 		slices.Reverse(other.Contexts)
@@ -429,7 +450,8 @@ func TestEmbeddingFaults(t *testing.T) {
 	sample := metrics.Sample{Answer: "one two", References: []string{"one three"}, Contexts: []string{"two"}}
 	check := func(want string, spoil func([]backend.Encoded) []backend.Encoded) {
 		t.Helper()
-		for _, name := range []string{"answer_similarity/bertscore_f1", "answer_similarity/bertscore_f1_idf", "answer_similarity/moverscore", "faithfulness/bertscore_k_precision"} {
+		for _, name := range []string{"answer_similarity/bertscore_f1", "answer_similarity/bertscore_f1_idf",
+			"answer_similarity/moverscore", "faithfulness/bertscore_k_precision"} {
 			got := embedded(t, name, &faulty{spoil: spoil}, sample)
 			if got.Score != nil || got.Kind != metrics.Failed || !strings.Contains(got.Error, want) {
 				t.Errorf("%s: %+v, want %q", name, got, want)
@@ -450,12 +472,15 @@ func TestEmbeddingFaults(t *testing.T) {
 		return all
 	})
 	none := func(all []backend.Encoded) []backend.Encoded { return make([]backend.Encoded, len(all)) }
-	if got := embedded(t, "answer_similarity/bertscore_f1", &faulty{spoil: none}, sample); got.Kind != metrics.NotApplicable {
+	if got := embedded(t, "answer_similarity/bertscore_f1", &faulty{spoil: none},
+		sample); got.Kind != metrics.NotApplicable {
 		t.Errorf("texts without tokens: %+v", got)
 	}
 	plain := &backendtest.Fake{About: backend.Info{Ops: backend.CanEmbed, Model: "m", Engine: "e"}}
-	if err := metrics.Check(embeddingMetrics(), metrics.Models{Roles: metrics.Roles{backend.Embedder: plain}}, metrics.Question|metrics.Answer|metrics.Contexts|metrics.References); err == nil ||
-		!strings.Contains(err.Error(), "answer_similarity/bertscore_f1 needs an embedding model that can embed tokens") {
+	if err := metrics.Check(embeddingMetrics(), metrics.Models{Roles: metrics.Roles{backend.Embedder: plain}},
+		metrics.Question|metrics.Answer|metrics.Contexts|metrics.References); err == nil ||
+		!strings.Contains(err.Error(),
+			"answer_similarity/bertscore_f1 needs an embedding model that can embed tokens") {
 		t.Errorf("Check: %v", err)
 	}
 }
@@ -468,10 +493,12 @@ func FuzzEmbedding(f *testing.F) {
 		if len(answer)+len(context)+len(question) > 2000 {
 			return
 		}
-		sample := metrics.Sample{Question: question, Answer: answer, Contexts: []string{context, answer}, References: []string{question, context}}
+		sample := metrics.Sample{Question: question, Answer: answer, Contexts: []string{context, answer},
+			References: []string{question, context}}
 		for _, m := range embeddingMetrics() {
 			got := embedded(t, m.Name, &backendtest.Fake{About: backend.Info{Context: 32}}, sample)
-			if got.Score == nil && got.Kind != metrics.NotApplicable && got.Kind != metrics.Invalid && got.Kind != metrics.TooLong {
+			if got.Score == nil && got.Kind != metrics.NotApplicable && got.Kind != metrics.Invalid &&
+				got.Kind != metrics.TooLong {
 				t.Errorf("%s: %s", m.Name, got.Error)
 			}
 		}
