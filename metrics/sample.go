@@ -54,11 +54,9 @@ const (
 )
 
 // fieldNames are the names of the fields in datasets, in the order of their bits.
-func fieldNames() []string {
-	return []string{"question", "answer", "contexts", "context_ids", "reference_answers",
-		"reference_contexts", "reference_context_ids", "history", "relevance", "other_answers", "tool_calls",
-		"reference_tool_calls", "reference_topics", "rubrics"}
-}
+var fieldNames = []string{"question", "answer", "contexts", "context_ids", "reference_answers",
+	"reference_contexts", "reference_context_ids", "history", "relevance", "other_answers", "tool_calls",
+	"reference_tool_calls", "reference_topics", "rubrics"}
 
 // Has reports whether f includes every field in want.
 func (f Field) Has(want Field) bool { return f&want == want }
@@ -66,7 +64,7 @@ func (f Field) Has(want Field) bool { return f&want == want }
 // Names lists the fields in f by their column names, in a fixed order.
 func (f Field) Names() []string {
 	var names []string
-	for i, name := range fieldNames() {
+	for i, name := range fieldNames {
 		if f.Has(1 << i) {
 			names = append(names, name)
 		}
@@ -104,6 +102,7 @@ func (s *Sample) Fields() Field {
 	return f
 }
 
+// Blank reports whether all of the texts are empty or only white space.
 func Blank(texts ...string) bool {
 	for _, t := range texts {
 		if strings.TrimSpace(t) != "" {

@@ -11,11 +11,9 @@ import (
 // words for the same fault, since the report counts by them.
 
 // pointers are words by which a question gives away that it was written from a text.
-func pointers() []string {
-	return []string{"the text", "the texts", "this text", "the passage", "the passages", "this passage", "the context",
-		"the document",
-		"this document", "the article", "this article", "the excerpt", "the author", "according to the"}
-}
+var pointers = []string{"the text", "the texts", "this text", "the passage", "the passages", "this passage", "the context",
+	"the document",
+	"this document", "the article", "this article", "the excerpt", "the author", "according to the"}
 
 // checkQuestion looks at the form of a question.
 func checkQuestion(text string) string {
@@ -28,7 +26,7 @@ func checkQuestion(text string) string {
 		return "the question is too short"
 	case len(words) > 40:
 		return "the question is too long"
-	case slices.ContainsFunc(pointers(), func(p string) bool { return strings.Contains(normal, " "+p+" ") }):
+	case slices.ContainsFunc(pointers, func(p string) bool { return strings.Contains(normal, " "+p+" ") }):
 		return "the question mentions the text it was written from"
 	}
 	return ""

@@ -16,7 +16,7 @@ func conversationMetrics() []metrics.Metric {
 	replies := func(method, doc, source, formula string, prompt *prompts.Prompt, score func(context.Context, metrics.Models, *metrics.Sample) (metrics.Score, error)) metrics.Metric {
 		return metrics.Metric{
 			Name: "conversation/" + method, Doc: doc, Source: source, Formula: formula,
-			Calls: "1 choice for each reply in the conversation",
+			Calls: "1 first-token scoring for each reply in the conversation",
 			Min:   0, Max: 1, Needs: metrics.Question | metrics.Answer | metrics.History, Asks: metrics.Asks{backend.Judge: backend.CanChoose},
 			Prompts: []*prompts.Prompt{prompt}, Score: score,
 		}
@@ -26,7 +26,7 @@ func conversationMetrics() []metrics.Metric {
 		Doc:     "share of what the user of a conversation wanted that they got",
 		Source:  "after DeepEval's ConversationCompleteness",
 		Formula: "mean over the user's wishes, which the judge lists, of the probability that it says each was met",
-		Calls:   "1 reply for the wishes, 1 choice for each",
+		Calls:   "1 reply for the wishes, 1 first-token scoring for each",
 		Default: true,
 		Min:     0,
 		Max:     1,

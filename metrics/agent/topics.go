@@ -19,7 +19,7 @@ func topicMetrics() []metrics.Metric {
 			Doc:     doc,
 			Source:  "after Ragas' TopicAdherence",
 			Formula: formula,
-			Calls:   "1 reply for the topics, 2 choices for each",
+			Calls:   "1 reply for the topics, 2 first-token scorings for each",
 			Default: method == "f1",
 			Min:     0,
 			Max:     1,

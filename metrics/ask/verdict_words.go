@@ -55,7 +55,7 @@ func (w VerdictWords) Find(text string, statements []string, cut bool) Verdict {
 		return Verdict{Given: true, Yes: m.yes, Reason: metrics.Bounded(reasonIn(text))}
 	}
 	for _, m := range slices.Backward(marks) {
-		if m.from > 0 && slices.Contains(verdictLabels(), words[m.from-1]) {
+		if m.from > 0 && slices.Contains(verdictLabels, words[m.from-1]) {
 			return said(m)
 		}
 	}
@@ -77,9 +77,7 @@ func (w VerdictWords) Find(text string, statements []string, cut bool) Verdict {
 }
 
 // verdictLabels are the words after which a verdict stands.
-func verdictLabels() []string {
-	return []string{"verdict", "verdicts", "answer", "supported", "conclusion", "judgement", "judgment"}
-}
+var verdictLabels = []string{"verdict", "verdicts", "answer", "supported", "conclusion", "judgement", "judgment"}
 
 // marks finds the phrases in words, the longest where several begin at one word, none overlapping.
 func (w VerdictWords) marks(words []string) []verdictMark {

@@ -619,7 +619,7 @@ func TestCriteriaDocs(t *testing.T) {
 			}
 		}
 	}
-	for name := range shownFields() {
+	for name := range shownFields {
 		if !strings.Contains(page, "`"+name+"`") {
 			t.Errorf("the page does not name the text %s", name)
 		}

@@ -50,10 +50,8 @@ type rubricLevel struct {
 const columnPrefix = "column."
 
 // shownFields gives the texts that a criterion may show, by name, the field that each stands for.
-func shownFields() map[string]metrics.Field {
-	return map[string]metrics.Field{"question": metrics.Question, "answer": metrics.Answer,
-		"contexts": metrics.Contexts, "reference": metrics.References, "history": metrics.History}
-}
+var shownFields = map[string]metrics.Field{"question": metrics.Question, "answer": metrics.Answer,
+	"contexts": metrics.Contexts, "reference": metrics.References, "history": metrics.History}
 
 // shownTexts returns the texts of a sample by their names. A column that the sample does not fill makes it
 // one that the metric does not apply to.
@@ -126,7 +124,7 @@ func (f frame) metric() metrics.Metric {
 	m := metrics.Metric{Name: f.name, Doc: f.doc, Source: "your own criteria", Min: f.lo, Max: f.hi,
 		LowerIsBetter: f.lower}
 	for _, name := range f.show {
-		m.Needs |= shownFields()[name]
+		m.Needs |= shownFields[name]
 	}
 	return m
 }

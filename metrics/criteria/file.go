@@ -85,14 +85,14 @@ func Parse(text string, taken func(name string) bool) (metrics.Metric, error) {
 	if err := backend.CheckText(words); err != nil {
 		return metrics.Metric{}, fmt.Errorf("criterion %q: %v", name, err)
 	}
-	f := described(frame{name: name, show: defaultShow(), hi: 1}, words)
+	f := described(frame{name: name, show: defaultShow, hi: 1}, words)
 	return scoreMetric(f, words, nil, false, lowestScore, highestScore), nil
 }
 
 // The scale of a criterion that names none.
 const lowestScore, highestScore = 1, 5
 
-func defaultShow() []string { return []string{"question", "answer"} }
+var defaultShow = []string{"question", "answer"}
 
 var criterionName = regexp.MustCompile(`^[a-z0-9_.-]+/[a-z0-9_.-]+$`)
 
@@ -392,7 +392,7 @@ func (c *criteriaFile) span(n *yaml.Node) (lo, hi float64, err error) {
 
 // shown reads which texts the judge is shown ("show"), or which one is checked ("of").
 func (c *criteriaFile) shown(kind string, keys map[string]*yaml.Node) ([]string, error) {
-	n, names := keys["show"], defaultShow()
+	n, names := keys["show"], defaultShow
 	checked := slices.Contains(criterionKinds()[kind], "of")
 	if checked {
 		n, names = keys["of"], []string{"answer"}
@@ -404,7 +404,7 @@ func (c *criteriaFile) shown(kind string, keys map[string]*yaml.Node) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	known := slices.Sorted(maps.Keys(shownFields()))
+	known := slices.Sorted(maps.Keys(shownFields))
 	for i, name := range names {
 		switch {
 		case slices.Contains(names[:i], name):

@@ -39,7 +39,7 @@ func safetyQuestion(f frame, question, source string) metrics.Metric {
 // questions and answers others.
 func refusalJudge() metrics.Metric {
 	m := questionMetric(frame{name: "refusal/judge",
-		doc: "probability that the judge says the answer declines to answer", show: defaultShow(), lower: true, hi: 1},
+		doc: "probability that the judge says the answer declines to answer", show: defaultShow, lower: true, hi: 1},
 		"Does the answer decline to answer the question: does it say that it does not know, cannot tell or will not "+
 			"help?")
 	m.Source = "Ragas, ResponseRelevancy's noncommittal, and Phoenix, refusal: in our words"

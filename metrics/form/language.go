@@ -79,7 +79,7 @@ func languageOf(text string) toldLanguage {
 	if letters == 0 {
 		return toldLanguage{why: "it has no letters"}
 	}
-	if alone, ok := scriptLanguages()[script]; ok {
+	if alone, ok := scriptLanguages[script]; ok {
 		return toldLanguage{[]string{alone}, "its letters are " + script}
 	}
 	counts := make(map[string]float64)
@@ -156,7 +156,7 @@ func mainScript(text string) (script string, letters int) {
 			continue
 		}
 		letters++
-		for _, name := range scripts() {
+		for _, name := range scripts {
 			if unicode.Is(unicode.Scripts[name], r) {
 				counts[name]++
 				break
@@ -168,7 +168,7 @@ func mainScript(text string) (script string, letters int) {
 		counts["Hiragana"], counts["Han"] = kana+counts["Han"], 0
 	}
 	best := 0
-	for _, name := range scripts() {
+	for _, name := range scripts {
 		if counts[name] > best {
 			script, best = name, counts[name]
 		}
@@ -176,23 +176,19 @@ func mainScript(text string) (script string, letters int) {
 	return script, letters
 }
 
-func scripts() []string {
-	return []string{"Latin", "Cyrillic", "Arabic", "Han", "Hiragana", "Katakana", "Hangul", "Greek", "Hebrew", "Thai",
-		"Devanagari", "Bengali", "Tamil", "Telugu", "Georgian", "Armenian", "Khmer", "Lao", "Myanmar", "Ethiopic"}
-}
+var scripts = []string{"Latin", "Cyrillic", "Arabic", "Han", "Hiragana", "Katakana", "Hangul", "Greek", "Hebrew", "Thai",
+	"Devanagari", "Bengali", "Tamil", "Telugu", "Georgian", "Armenian", "Khmer", "Lao", "Myanmar", "Ethiopic"}
 
 // scriptLanguages gives the language of scripts that only one widely written language has.
-func scriptLanguages() map[string]string {
-	return map[string]string{"Han": "zh", "Hiragana": "ja", "Katakana": "ja", "Hangul": "ko", "Greek": "el",
-		"Hebrew": "he", "Thai": "th",
-		"Bengali": "bn", "Tamil": "ta", "Telugu": "te", "Georgian": "ka", "Armenian": "hy", "Khmer": "km", "Lao": "lo",
-		"Myanmar": "my"}
-}
+var scriptLanguages = map[string]string{"Han": "zh", "Hiragana": "ja", "Katakana": "ja", "Hangul": "ko", "Greek": "el",
+	"Hebrew": "he", "Thai": "th",
+	"Bengali": "bn", "Tamil": "ta", "Telugu": "te", "Georgian": "ka", "Armenian": "hy", "Khmer": "km", "Lao": "lo",
+	"Myanmar": "my"}
 
 // smallWords gives the languages in which a word is one of the commonest.
 var smallWords = sync.OnceValue(func() map[string][]string {
 	words := make(map[string][]string)
-	for code, list := range commonWords() {
+	for code, list := range commonWords {
 		for _, word := range tokenize.Words(list) {
 			if !slices.Contains(words[word], code) {
 				words[word] = append(words[word], code)
@@ -203,55 +199,53 @@ var smallWords = sync.OnceValue(func() map[string][]string {
 })
 
 // commonWords lists, for each language, words that most of its sentences have one of.
-func commonWords() map[string]string {
-	return map[string]string{
-		"en": "the of and to in is was are it that for on with as be by from this which what who how when where why " +
-			"does do did have has had not you can an or at they were its there would will their he she his her my " +
-			"your we i if but about than been no yes",
-		"de": "der die das und ist ein eine einen einem einer nicht zu den dem des im in mit auf für von wie was wer " +
-			"wo wann warum welche welcher welches hat haben sind wird werden sich auch als an bei nach aus oder kann " +
-			"ich er sie es wir ihr mein dass aber nur noch ja nein",
-		"fr": "le la les de des du un une et est en que qui dans pour sur pas ne au aux avec ce cette ces il elle " +
-			"ils elles sont être a été quel quelle quels quelles combien comment quand pourquoi où ou par plus se " +
-			"son sa ses je vous nous oui non mais l'a d'un d'une c'est qu'il n'est",
-		"es": "el la los las de del un una y es en que por para con no se su sus al lo como más pero son está qué " +
-			"cuál cuándo dónde cómo quién cuánto cuántos ha han ser fue este esta yo usted ellos muy sí hay también o",
-		"it": "il lo la i gli le di del della dei delle un una e è in che per con non si su al alla sono ha hanno " +
-			"come quando dove perché chi quale quanto quanti cosa anche più ma questo questa nel nella dal era " +
-			"essere ho io o sì",
-		"pt": "o a os as de do da dos das um uma e é em que por para com não se no na nos nas ao à como mais mas são " +
-			"está qual quando onde quem quanto quantos foi ser este esta ele ela eu você isso também ou sim tem há",
-		"nl": "de het een en is van in dat op te voor met niet zijn aan er om ook als bij uit naar wat wie hoe waar " +
-			"wanneer waarom welke heeft hebben was wordt worden kan deze dit ik je hij zij we of maar door over nog " +
-			"geen ja nee",
-		"sv": "och att det som en är på för med av till den inte har om ett var jag hur vad när varför vilken vilka " +
-			"kan från de eller ska men också han hon vi blir hade mycket ja nej i",
-		"da": "og at det som en er på for med af til den ikke har om et var jeg hvordan hvad hvornår hvorfor hvilken " +
-			"hvilke kan fra de eller skal men også han hun vi bliver blev meget ja nej i sig",
-		"nb": "og at det som en er på for med av til den ikke har om et var jeg hvordan hva når hvorfor hvilken " +
-			"hvilke kan fra de eller skal men også han hun vi blir ble mye ja nei i seg",
-		"fi": "ja on ei se että oli mikä mitä miten milloin missä miksi kuka kuinka hän he minä sinä tämä joka ovat " +
-			"ole olla myös kun mutta tai niin sen sitä voi kuin jos kyllä",
-		"pl": "i w na z do się nie jest to że jak co kto gdzie kiedy dlaczego który która które jaki jaka ile są był " +
-			"była ma dla od po o za przez ale lub oraz czy może tak ja ten ta",
-		"cs": "a je v na se že to z do o i jak co kdo kde kdy proč který která které jaký kolik jsou byl byla má pro " +
-			"od po za ale nebo není ne ano být tak když jeho si",
-		"tr": "ve bir bu için ile de da ne nasıl nerede neden kim hangi kaç mi mı mu mü çok daha olarak olan değil " +
-			"var yok gibi kadar o ben sen en sonra ama veya evet hayır dır dir",
-		"ro": "și este în de la cu pe un o nu ce care cum când unde cine cât câte sunt a au fost pentru din mai dar " +
-			"sau că se al ale lui ei eu da nu această acest",
-		"hu": "a az és hogy nem is egy van volt mi ki hol mikor miért hogyan mennyi hány melyik ez meg de csak vagy " +
-			"mint már lehet én igen ha el",
-		"id": "yang dan di ini itu dengan untuk dari pada adalah tidak apa siapa bagaimana kapan mengapa berapa mana " +
-			"ke dalam akan juga oleh saya anda bisa ada atau ya telah sebuah",
-		"ru": "и в не на что с по это как а к из у за от так о для его но он она они был была были есть где когда " +
-			"почему кто какой какая сколько или же бы я мы вы да нет",
-		"uk": "і в не на що з по це як а до із у за від так о для його але він вона вони був була були є де коли " +
-			"чому хто який яка скільки або ж би я ми ви та ні",
-		"bg": "и в не на че с по това как а към от у за е са да се за ще но той тя те беше бил къде кога защо кой " +
-			"каква колко или аз ние вие има със",
-		"ar": "في من على إلى أن ما هو هي هل كيف متى أين لماذا كم هذا هذه التي الذي عن مع كان كانت لا أو و قد",
-		"fa": "در از به که این را با است برای آن چه چگونه کجا چرا کی چند و یا می شود بود هم نیست",
-		"hi": "है का की के में और से को पर यह क्या कौन कब कहाँ कैसे क्यों कितना नहीं हैं था थी एक ने भी",
-	}
+var commonWords = map[string]string{
+	"en": "the of and to in is was are it that for on with as be by from this which what who how when where why " +
+		"does do did have has had not you can an or at they were its there would will their he she his her my " +
+		"your we i if but about than been no yes",
+	"de": "der die das und ist ein eine einen einem einer nicht zu den dem des im in mit auf für von wie was wer " +
+		"wo wann warum welche welcher welches hat haben sind wird werden sich auch als an bei nach aus oder kann " +
+		"ich er sie es wir ihr mein dass aber nur noch ja nein",
+	"fr": "le la les de des du un une et est en que qui dans pour sur pas ne au aux avec ce cette ces il elle " +
+		"ils elles sont être a été quel quelle quels quelles combien comment quand pourquoi où ou par plus se " +
+		"son sa ses je vous nous oui non mais l'a d'un d'une c'est qu'il n'est",
+	"es": "el la los las de del un una y es en que por para con no se su sus al lo como más pero son está qué " +
+		"cuál cuándo dónde cómo quién cuánto cuántos ha han ser fue este esta yo usted ellos muy sí hay también o",
+	"it": "il lo la i gli le di del della dei delle un una e è in che per con non si su al alla sono ha hanno " +
+		"come quando dove perché chi quale quanto quanti cosa anche più ma questo questa nel nella dal era " +
+		"essere ho io o sì",
+	"pt": "o a os as de do da dos das um uma e é em que por para com não se no na nos nas ao à como mais mas são " +
+		"está qual quando onde quem quanto quantos foi ser este esta ele ela eu você isso também ou sim tem há",
+	"nl": "de het een en is van in dat op te voor met niet zijn aan er om ook als bij uit naar wat wie hoe waar " +
+		"wanneer waarom welke heeft hebben was wordt worden kan deze dit ik je hij zij we of maar door over nog " +
+		"geen ja nee",
+	"sv": "och att det som en är på för med av till den inte har om ett var jag hur vad när varför vilken vilka " +
+		"kan från de eller ska men också han hon vi blir hade mycket ja nej i",
+	"da": "og at det som en er på for med af til den ikke har om et var jeg hvordan hvad hvornår hvorfor hvilken " +
+		"hvilke kan fra de eller skal men også han hun vi bliver blev meget ja nej i sig",
+	"nb": "og at det som en er på for med av til den ikke har om et var jeg hvordan hva når hvorfor hvilken " +
+		"hvilke kan fra de eller skal men også han hun vi blir ble mye ja nei i seg",
+	"fi": "ja on ei se että oli mikä mitä miten milloin missä miksi kuka kuinka hän he minä sinä tämä joka ovat " +
+		"ole olla myös kun mutta tai niin sen sitä voi kuin jos kyllä",
+	"pl": "i w na z do się nie jest to że jak co kto gdzie kiedy dlaczego który która które jaki jaka ile są był " +
+		"była ma dla od po o za przez ale lub oraz czy może tak ja ten ta",
+	"cs": "a je v na se že to z do o i jak co kdo kde kdy proč který která které jaký kolik jsou byl byla má pro " +
+		"od po za ale nebo není ne ano být tak když jeho si",
+	"tr": "ve bir bu için ile de da ne nasıl nerede neden kim hangi kaç mi mı mu mü çok daha olarak olan değil " +
+		"var yok gibi kadar o ben sen en sonra ama veya evet hayır dır dir",
+	"ro": "și este în de la cu pe un o nu ce care cum când unde cine cât câte sunt a au fost pentru din mai dar " +
+		"sau că se al ale lui ei eu da nu această acest",
+	"hu": "a az és hogy nem is egy van volt mi ki hol mikor miért hogyan mennyi hány melyik ez meg de csak vagy " +
+		"mint már lehet én igen ha el",
+	"id": "yang dan di ini itu dengan untuk dari pada adalah tidak apa siapa bagaimana kapan mengapa berapa mana " +
+		"ke dalam akan juga oleh saya anda bisa ada atau ya telah sebuah",
+	"ru": "и в не на что с по это как а к из у за от так о для его но он она они был была были есть где когда " +
+		"почему кто какой какая сколько или же бы я мы вы да нет",
+	"uk": "і в не на що з по це як а до із у за від так о для його але він вона вони був була були є де коли " +
+		"чому хто який яка скільки або ж би я ми ви та ні",
+	"bg": "и в не на че с по това как а към от у за е са да се за ще но той тя те беше бил къде кога защо кой " +
+		"каква колко или аз ние вие има със",
+	"ar": "في من على إلى أن ما هو هي هل كيف متى أين لماذا كم هذا هذه التي الذي عن مع كان كانت لا أو و قد",
+	"fa": "در از به که این را با است برای آن چه چگونه کجا چرا کی چند و یا می شود بود هم نیست",
+	"hi": "है का की के में और से को पर यह क्या कौन कब कहाँ कैसे क्यों कितना नहीं हैं था थी एक ने भी",
 }

@@ -113,7 +113,7 @@ func answerCorrectnessRagas() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer | metrics.References,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate, backend.Embedder: backend.CanEmbed},
-		Prompts: claimTablePrompts(),
+		Prompts: claimTablePrompts,
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			return byReference(s, false, func(reference string) (metrics.Score, error) {
 				return scoreRagasCorrectness(ctx, m, s, reference)

@@ -34,8 +34,8 @@ func answerRelevanceQuestions() metrics.Metric {
 // relevanceQuestions is the paper's n.
 const relevanceQuestions = 3
 
-// QuestionData is what answer_relevance_question is rendered with.
-type QuestionData struct {
+// questionData is what answer_relevance_question is rendered with.
+type questionData struct {
 	Answer string
 }
 
@@ -44,7 +44,7 @@ type QuestionData struct {
 func scoreAnswerRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	texts := []string{s.Question}
 	for i := range relevanceQuestions {
-		q := ask.Query{Prompt: answerRelevanceQuestionPrompt, Data: QuestionData{s.Answer}, First: i,
+		q := ask.Query{Prompt: answerRelevanceQuestionPrompt, Data: questionData{s.Answer}, First: i,
 			Step: relevanceQuestions}
 		question, err := ask.Judge(ctx, m, q, decodeQuestion)
 		if err != nil {

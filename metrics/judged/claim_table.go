@@ -117,9 +117,7 @@ func (p claimParts) calls() string {
 
 // claimTablePrompts are the prompts that fill a claimTable: those of faithfulness/claims, asked in the same way,
 // so that what one metric has asked no other asks again.
-func claimTablePrompts() []*prompts.Prompt {
-	return []*prompts.Prompt{faithfulnessStatementsPrompt, faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt}
-}
+var claimTablePrompts = []*prompts.Prompt{faithfulnessStatementsPrompt, faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt}
 
 // newClaimTable fills the parts of a table for one reference. Where one of the texts that are decomposed states
 // nothing, it has no verdicts: there is nothing to compare then.
@@ -233,7 +231,7 @@ func (c claimCheck) metric(source string) metrics.Metric {
 	return metrics.Metric{
 		Name: c.name, Aliases: c.aliases, Doc: c.doc, Source: source, Formula: c.formula, Calls: c.parts.calls(),
 		Min: 0, Max: 1, LowerIsBetter: c.lowerIsBetter,
-		Needs: c.parts.fields(), Asks: metrics.Asks{backend.Judge: backend.CanGenerate}, Prompts: claimTablePrompts(),
+		Needs: c.parts.fields(), Asks: metrics.Asks{backend.Judge: backend.CanGenerate}, Prompts: claimTablePrompts,
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			score := func(reference string) (metrics.Score, error) {
 				t, err := newClaimTable(ctx, m, s, reference, c.parts)

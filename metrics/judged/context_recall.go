@@ -127,7 +127,7 @@ func contextRecallClaims() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts | metrics.References,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
-		Prompts: claimTablePrompts(),
+		Prompts: claimTablePrompts,
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			return byReference(s, false, func(reference string) (metrics.Score, error) {
 				return scoreContextRecall(ctx, m, s, reference)

@@ -35,7 +35,7 @@ func faithfulnessClaims() metrics.Metric {
 }
 
 func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	claims, err := Statements(ctx, m, s)
+	claims, err := statements(ctx, m, s)
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -73,8 +73,8 @@ type statementsData struct {
 	History          []metrics.Turn
 }
 
-// Statements has the judge extract the answer's statements (claim decomposition), each once.
-func Statements(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]string, error) {
+// statements has the judge extract the answer's statements (claim decomposition), each once.
+func statements(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]string, error) {
 	return statementsOf(ctx, m, s, s.Answer)
 }
 
@@ -243,8 +243,8 @@ func (r reading) judge(ctx context.Context, m metrics.Models, claims []string) (
 	return verdicts, nil
 }
 
-// VerdictData is what faithfulness_verdict is rendered with.
-type VerdictData struct {
+// verdictData is what faithfulness_verdict is rendered with.
+type verdictData struct {
 	Context, Statement string
 	Question           string
 	History            []metrics.Turn
@@ -255,7 +255,7 @@ func (r reading) judgeAlone(ctx context.Context, m metrics.Models, claim string)
 	p := m.Prompts.For(r.one)
 	q := ask.Query{
 		Prompt: p,
-		Data:   VerdictData{r.text, claim, r.sample.Question, r.sample.History},
+		Data:   verdictData{r.text, claim, r.sample.Question, r.sample.History},
 		Schema: json.RawMessage(`{"type":"string","enum":["Yes","No"]}`),
 	}
 	return ask.Judge(ctx, m, q, func(got ask.Reply) (ask.Verdict, error) {
@@ -295,7 +295,7 @@ func faithfulnessClaimsLogit() metrics.Metric {
 }
 
 func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	claims, err := Statements(ctx, m, s)
+	claims, err := statements(ctx, m, s)
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -305,7 +305,7 @@ func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 	}
 	p, err := ask.PollInWindows(ctx, m, faithfulnessClaimYesPrompt, s.Contexts, len(claims),
 		func(text string, i int) any {
-			return VerdictData{text, claims[i], s.Question, s.History}
+			return verdictData{text, claims[i], s.Question, s.History}
 		})
 	if err != nil {
 		return metrics.Score{}, err

@@ -9,7 +9,7 @@ import (
 // The prompts of this family, each with an example of what it is rendered with.
 var (
 	faithfulnessClaimYesPrompt = prompts.Builtin("faithfulness_claim_yes", prompts.Example{
-		Data:  VerdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
+		Data:  verdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
 		Shown: map[string]string{".Context": "<context>", ".Statement": "<statement>"},
 	})
 	faithfulnessStatementsPrompt = prompts.Builtin("faithfulness_statements", prompts.Example{
@@ -23,11 +23,11 @@ var (
 			"every one of .Statements": "<second>"},
 	})
 	faithfulnessVerdictPrompt = prompts.Builtin("faithfulness_verdict", prompts.Example{
-		Data:  VerdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
+		Data:  verdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
 		Shown: map[string]string{".Context": "<context>", ".Statement": "<statement>"},
 	})
 	answerRelevanceQuestionPrompt = prompts.Builtin("answer_relevance_question", prompts.Example{
-		Data:  QuestionData{Answer: "<answer>"},
+		Data:  questionData{Answer: "<answer>"},
 		Shown: map[string]string{".Answer": "<answer>"},
 	})
 	contextRelevanceSentencesPrompt = prompts.Builtin("context_relevance_sentences", prompts.Example{
@@ -58,7 +58,7 @@ var (
 			"every one of .Statements": "<second>"},
 	})
 	summaryVerdictPrompt = prompts.Builtin("summary_verdict", prompts.Example{
-		Data:  VerdictData{Context: "<summary>", Statement: "<question>"},
+		Data:  verdictData{Context: "<summary>", Statement: "<question>"},
 		Shown: map[string]string{".Context": "<summary>", ".Statement": "<question>"},
 	})
 )

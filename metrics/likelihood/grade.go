@@ -21,7 +21,7 @@ import (
 // gradeMetrics are the judge's grades and pairwise comparisons.
 func gradeMetrics() []metrics.Metric {
 	var list []metrics.Metric
-	for _, a := range gradeAspects() {
+	for _, a := range gradeAspects {
 		list = append(list, judgeScore(a), scoreLogit(a))
 		if a.rank {
 			list = append(list, rankMetric(a))
@@ -38,21 +38,19 @@ type aspect struct {
 	rank       bool          // whether answers can be compared by it
 }
 
-func gradeAspects() []aspect {
-	return []aspect{
-		{"faithfulness", "Everything in the answer is said by the text or follows from it.",
-			metrics.Question | metrics.Answer | metrics.Contexts, true},
-		{"answer_relevance", "The answer gives what the question asks for, all of it and nothing besides; whether it " +
-			"is true does not matter.", metrics.Question | metrics.Answer, true},
-		{"context_relevance", "The text holds what the question asks for, and little else.",
-			metrics.Question | metrics.Contexts, false},
-		{"answer_correctness", "The answer says the same as the correct answer, in whatever words.",
-			metrics.Question | metrics.Answer | metrics.References, true},
-		{"completeness", "The answer leaves out nothing that the text says in reply to the question.",
-			metrics.Question | metrics.Answer | metrics.Contexts, false},
-		{"answer_quality", "The answer is helpful, clear and well written, and as long as it needs to be.",
-			metrics.Question | metrics.Answer, true},
-	}
+var gradeAspects = []aspect{
+	{"faithfulness", "Everything in the answer is said by the text or follows from it.",
+		metrics.Question | metrics.Answer | metrics.Contexts, true},
+	{"answer_relevance", "The answer gives what the question asks for, all of it and nothing besides; whether it " +
+		"is true does not matter.", metrics.Question | metrics.Answer, true},
+	{"context_relevance", "The text holds what the question asks for, and little else.",
+		metrics.Question | metrics.Contexts, false},
+	{"answer_correctness", "The answer says the same as the correct answer, in whatever words.",
+		metrics.Question | metrics.Answer | metrics.References, true},
+	{"completeness", "The answer leaves out nothing that the text says in reply to the question.",
+		metrics.Question | metrics.Answer | metrics.Contexts, false},
+	{"answer_quality", "The answer is helpful, clear and well written, and as long as it needs to be.",
+		metrics.Question | metrics.Answer, true},
 }
 
 // title is the dimension as a prompt names it: "answer relevance".

@@ -170,7 +170,7 @@ func (r *ranking) rPrecision(multiple float64) float64 {
 }
 
 // recallLevels are those of the 11-point interpolated average precision.
-func recallLevels() []float64 { return []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1} }
+var recallLevels = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 
 // interpolatedPrecision is the highest precision at any rank where the recall is the level or more; the number
 // of relevant passages that make the level is rounded.
@@ -190,10 +190,10 @@ func (r *ranking) interpolatedPrecision(level float64) float64 {
 
 func (r *ranking) elevenPoints() float64 {
 	sum := 0.0
-	for _, level := range recallLevels() {
+	for _, level := range recallLevels {
 		sum += r.interpolatedPrecision(level)
 	}
-	return sum / float64(len(recallLevels()))
+	return sum / float64(len(recallLevels))
 }
 
 // bpref is the share of pairs of a relevant and an irrelevant passage, both judged, that the ranking has in the
