@@ -128,7 +128,8 @@ func TestCheckAnswer(t *testing.T) {
 	check := func(want string, output Output, items ...Encoded) {
 		t.Helper()
 		req := &EncodeRequest{Output: output, Inputs: Texts("a", "b")}
-		if err := req.CheckAnswer(&Encoding{Items: items}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := req.CheckAnswer(&Encoding{Items: items}); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s, %v: %v, want %q", output, items, err, want)
 		}
 	}

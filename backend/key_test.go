@@ -16,7 +16,10 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // full are requests with every field set.
 func full() (Info, *GenerateRequest, *ScoreRequest) {
-	info := Info{Engine: "engine 1.2", Model: "model", Digest: "sha256:ab", Context: 2048, Slots: 4, Ops: CanGenerate, Labels: []string{"good", "bad"}}
+	info := Info{
+		Engine: "engine 1.2", Model: "model", Digest: "sha256:ab", Context: 2048, Slots: 4, Ops: CanGenerate,
+		Labels: []string{"good", "bad"},
+	}
 	messages := []Message{{System, "Be brief."}, {User, "Why? 🙂"}}
 	generate := &GenerateRequest{
 		Messages:  messages,
@@ -34,7 +37,8 @@ func text(s string) Pair { return Pair{Text: s} }
 // TestKeyGolden fixes the bytes of keys: if they change, every cache is void, and keyVersion must change.
 func TestKeyGolden(t *testing.T) {
 	info, generate, score := full()
-	got := fmt.Sprintf("%s\ngenerate %v\ngenerate, least %v\nembed %v\nembed, empty %v\nscore %v\nrerank %v\nembed tokens %v\n",
+	got := fmt.Sprintf("%s\ngenerate %v\ngenerate, least %v\nembed %v\nembed, empty %v\nscore %v\nrerank %v\n"+
+		"embed tokens %v\n",
 		keyVersion,
 		GenerateKey(info, generate),
 		GenerateKey(Info{}, &GenerateRequest{Messages: []Message{{User, "hi"}}, MaxTokens: 1}),

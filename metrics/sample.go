@@ -13,24 +13,27 @@ import (
 // ToolCalls are the calls of all these turns, those of the History too, or what a dataset gives in their stead. A list
 // of calls that is empty, but not nil, says that no call was made, or that none should be.
 type Sample struct {
-	ID                  string                     `json:"id"` // unique in its dataset
-	Question            string                     `json:"question,omitempty"`
-	Answer              string                     `json:"answer,omitempty"`
-	Contexts            []string                   `json:"contexts,omitempty"` // retrieved passages, best first
-	ContextIDs          []string                   `json:"context_ids,omitempty"`
-	References          []string                   `json:"reference_answers,omitempty"`
-	ReferenceContexts   []string                   `json:"reference_contexts,omitempty"`
-	ReferenceContextIDs []string                   `json:"reference_context_ids,omitempty"`
-	History             []Turn                     `json:"history,omitempty"`       // the turns before Question
-	Steps               []Turn                     `json:"steps,omitempty"`         // the turns between Question and Answer
-	Relevance           map[string]int             `json:"relevance,omitempty"`     // the judged grade of a passage, by its id; 0 is judged and of no use
-	OtherAnswers        []string                   `json:"other_answers,omitempty"` // rivals of Answer, or further draws of it
-	ToolCalls           []ToolCall                 `json:"tool_calls,omitzero"`     // made on the way to Answer, in order
-	ReferenceToolCalls  []ToolCall                 `json:"reference_tool_calls,omitzero"`
-	ReferenceTopics     []string                   `json:"reference_topics,omitempty"` // what the conversation should keep to
-	Rubrics             map[string]string          `json:"rubrics,omitempty"`          // of this row alone: what each score means
-	Group               string                     `json:"group,omitempty"`            // samples that are not independent share one
-	Extra               map[string]json.RawMessage `json:"extra,omitempty"`            // every other column, as it was
+	ID                  string   `json:"id"` // unique in its dataset
+	Question            string   `json:"question,omitempty"`
+	Answer              string   `json:"answer,omitempty"`
+	Contexts            []string `json:"contexts,omitempty"` // retrieved passages, best first
+	ContextIDs          []string `json:"context_ids,omitempty"`
+	References          []string `json:"reference_answers,omitempty"`
+	ReferenceContexts   []string `json:"reference_contexts,omitempty"`
+	ReferenceContextIDs []string `json:"reference_context_ids,omitempty"`
+	History             []Turn   `json:"history,omitempty"` // the turns before Question
+	Steps               []Turn   `json:"steps,omitempty"`   // the turns between Question and Answer
+	// the judged grade of a passage, by its id; 0 is judged and of no use
+	Relevance          map[string]int    `json:"relevance,omitempty"`
+	OtherAnswers       []string          `json:"other_answers,omitempty"` // rivals of Answer, or further draws of it
+	ToolCalls          []ToolCall        `json:"tool_calls,omitzero"`     // made on the way to Answer, in order
+	ReferenceToolCalls []ToolCall        `json:"reference_tool_calls,omitzero"`
+	ReferenceTopics    []string          `json:"reference_topics,omitempty"` // what the conversation should keep to
+	Rubrics            map[string]string `json:"rubrics,omitempty"`          // of this row alone: what each score means
+	// samples that are not independent share one
+	Group string `json:"group,omitempty"`
+	// every other column, as it was
+	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
 // A Field names a column of a [Sample]; a set of them is their union.

@@ -173,7 +173,8 @@ func TestFindEngine(t *testing.T) {
 	platform := platformName(runtime.GOOS, runtime.GOARCH)
 	install := func(platform string) {
 		t.Helper()
-		if _, err := InstallEngine(t.Context(), home, archive(t, enginePackage(platform, EngineVersion)...)); err != nil {
+		if _, err := InstallEngine(t.Context(), home,
+			archive(t, enginePackage(platform, EngineVersion)...)); err != nil {
 			t.Fatal(err)
 		}
 	}

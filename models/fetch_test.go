@@ -117,7 +117,8 @@ func TestFallback(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(e.Dir, "libggml-cuda.so"))
-	if err != nil || string(data) != "12" || e.Platform != "linux-x64-cuda12" || e.Source != "@x/linux-x64-cuda@1.2.3+@x/ext@1.2.3" {
+	if err != nil || string(data) != "12" || e.Platform != "linux-x64-cuda12" ||
+		e.Source != "@x/linux-x64-cuda@1.2.3+@x/ext@1.2.3" {
 		t.Errorf("installed %+v with the library %q, %v", e, data, err)
 	}
 	for _, sources := range [][]string{{ext}, {ext, base}, {base, ext, ext}} {

@@ -155,7 +155,8 @@ func TestImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := found.Record
-	if found.Path != m.Path || r == nil || r.Digest != digestOf(data) || r.Size != int64(len(data)) || r.Source != "here" ||
+	if found.Path != m.Path || r == nil || r.Digest != digestOf(data) || r.Size != int64(len(data)) ||
+		r.Source != "here" ||
 		r.Licence != "mit" || r.Imported.IsZero() {
 		t.Errorf("found %+v with record %+v", found, r)
 	}
@@ -287,8 +288,8 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"", ".", "..", ".hidden", "a/b", `a\b`, "../a", "/a", "a b", "ä", "a\x00", "a\n", "-a", "a.", "a.gguf", "a.GGUF",
-		"a.json", strings.Repeat("a", 65), "C:a",
+		"", ".", "..", ".hidden", "a/b", `a\b`, "../a", "/a", "a b", "ä", "a\x00", "a\n", "-a", "a.",
+		"a.gguf", "a.GGUF", "a.json", strings.Repeat("a", 65), "C:a",
 	} {
 		if CheckName(name) == nil {
 			t.Errorf("%q may be a name", name)

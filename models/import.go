@@ -104,7 +104,8 @@ func seal(path string, rec *Record) error {
 		return err
 	}
 	if rec.Digest != "" && rec.Digest != digest {
-		return fmt.Errorf("its digest is %s and should be %s: the files are damaged, incomplete or others; fetch them again",
+		return fmt.Errorf("its digest is %s and should be %s: the files are damaged, incomplete or others; fetch "+
+			"them again",
 			digest, rec.Digest)
 	}
 	rec.Digest, rec.Size, rec.Imported = digest, info.Size, time.Now().UTC().Truncate(time.Second)

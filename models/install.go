@@ -240,7 +240,8 @@ func (u *unpacker) finish() error {
 		return fmt.Errorf("its libraries are llama.cpp %q and this program is built for %s: fetch the package that "+
 			"assay models engine --gpu installs", version, EngineVersion)
 	}
-	e.Version, e.Name, e.Installed = version, "llama.cpp-"+version+"-"+e.Platform, time.Now().UTC().Truncate(time.Second)
+	e.Version, e.Name, e.Installed = version, "llama.cpp-"+version+"-"+e.Platform,
+		time.Now().UTC().Truncate(time.Second)
 	entries, err := os.ReadDir(u.dir)
 	if err != nil {
 		return err

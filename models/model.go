@@ -51,7 +51,8 @@ func CheckName(name string) error {
 	lower := strings.ToLower(name)
 	switch {
 	case !nameRE.MatchString(name) || strings.HasSuffix(name, "."):
-		return fmt.Errorf("%.80q cannot be a model's name: use up to 64 letters, digits, dots, dashes and underscores", name)
+		return fmt.Errorf("%.80q cannot be a model's name: use up to 64 letters, digits, dots, dashes and underscores",
+			name)
 	case strings.HasSuffix(lower, ".gguf") || strings.HasSuffix(lower, ".json"):
 		return fmt.Errorf("%q cannot be a model's name: leave out the %s", name, filepath.Ext(name))
 	case !filepath.IsLocal(name):

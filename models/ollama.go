@@ -113,13 +113,13 @@ func parseManifest(data []byte) (weights ollamaLayer, template bool, err error) 
 		switch kind, _ := strings.CutPrefix(layer.Type, ollamaLayerType); kind {
 		case "model":
 			if weights.Digest != "" {
-				return weights, false, errors.New("it has several files of weights, which only Ollama can put together: " +
-					"use it with --backend ollama")
+				return weights, false, errors.New("it has several files of weights, which only Ollama can put " +
+					"together: use it with --backend ollama")
 			}
 			weights = layer
 		case "adapter":
-			return weights, false, errors.New("it is a model with an adapter (LoRA), which only Ollama can put together: " +
-				"use it with --backend ollama")
+			return weights, false, errors.New("it is a model with an adapter (LoRA), which only Ollama can put " +
+				"together: use it with --backend ollama")
 		case "tensor":
 			return weights, false, errors.New("its weights are not stored as a GGUF file: use it with --backend ollama")
 		case "template":
@@ -128,8 +128,8 @@ func parseManifest(data []byte) (weights ollamaLayer, template bool, err error) 
 	}
 	switch {
 	case weights.Digest == "":
-		return weights, false, errors.New("its manifest names no weights on this machine (is it a model in the cloud?): " +
-			"choose another")
+		return weights, false, errors.New("its manifest names no weights on this machine (is it a model in the " +
+			"cloud?): choose another")
 	case checkDigest(weights.Digest) != nil || weights.Size <= 0:
 		return weights, false, errors.New("its manifest is damaged (it names no digest or size of the weights): " +
 			"run ollama pull again")
@@ -232,8 +232,8 @@ func (e ollamaEntry) open(name string) (*Model, error) {
 		return m, err
 	}
 	if info.Causal && info.Template == "" && template {
-		m.Warning = "its file has no chat template, and the one that Ollama keeps beside it is not used: messages are " +
-			"given to it as plain paragraphs; for its template, use --backend ollama"
+		m.Warning = "its file has no chat template, and the one that Ollama keeps beside it is not used: messages " +
+			"are given to it as plain paragraphs; for its template, use --backend ollama"
 	}
 	return m, nil
 }
@@ -296,7 +296,8 @@ func findOllama(name string) (*Model, error) {
 	case len(found) == 0:
 		return nil, fmt.Errorf("there is no model %q in Ollama's store: %s", name, haveOllama(all))
 	case len(found) > 1:
-		return nil, fmt.Errorf("%q is several models of Ollama's store: name %s", name, names(found, ollamaName.full, " or "))
+		return nil, fmt.Errorf("%q is several models of Ollama's store: name %s",
+			name, names(found, ollamaName.full, " or "))
 	}
 	m, err := found[0].open(name)
 	if err != nil {

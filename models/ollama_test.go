@@ -18,12 +18,14 @@ func testStore(t *testing.T) string {
 
 // layer is a layer of a manifest.
 func layer(kind string, data []byte) string {
-	return fmt.Sprintf(`{"mediaType":"application/vnd.ollama.image.%s","digest":%q,"size":%d}`, kind, digestOf(data), len(data))
+	return fmt.Sprintf(`{"mediaType":"application/vnd.ollama.image.%s","digest":%q,"size":%d}`,
+		kind, digestOf(data), len(data))
 }
 
 func writeManifest(t *testing.T, store, name string, layers ...string) string {
 	t.Helper()
-	text := `{"schemaVersion":2,"config":{"mediaType":"x","digest":"y","size":1},"layers":[` + strings.Join(layers, ",") + `]}`
+	text := `{"schemaVersion":2,"config":{"mediaType":"x","digest":"y","size":1},"layers":[` +
+		strings.Join(layers, ",") + `]}`
 	return writeFileForTest(t, filepath.Join(store, "manifests", filepath.FromSlash(name)), []byte(text))
 }
 
@@ -47,11 +49,13 @@ func TestFindOllama(t *testing.T) {
 	writeManifest(t, store, "first.example/library/.hidden/latest", layer("model", data))
 
 	for _, name := range []string{
-		"tiny", "tiny:latest", "library/tiny", "first.example/library/tiny", "first.example/library/tiny:latest", "TINY",
-		"tiny2:1b-q4_0", "someone/only:v1", "other.example:5000/someone/tiny",
+		"tiny", "tiny:latest", "library/tiny", "first.example/library/tiny",
+		"first.example/library/tiny:latest", "TINY", "tiny2:1b-q4_0", "someone/only:v1",
+		"other.example:5000/someone/tiny",
 	} {
 		m, err := Find(home, "ollama:"+name)
-		if err != nil || m.Path != blob || m.Store != "ollama" || m.Record.Digest != digestOf(data) || m.Name != "ollama:"+name {
+		if err != nil || m.Path != blob || m.Store != "ollama" || m.Record.Digest != digestOf(data) ||
+			m.Name != "ollama:"+name {
 			t.Errorf("%s is %+v, %v; want the file %s", name, m, err, blob)
 		} else if warned := m.Warning != ""; warned != (name == "tiny2:1b-q4_0") {
 			t.Errorf("%s: warning is %q", name, m.Warning)
@@ -63,7 +67,8 @@ func TestFindOllama(t *testing.T) {
 		wantError(t, err, want)
 	}
 	check("tiny:1b", "have ollama:Tiny2:1b-q4_0, ollama:someone/only:v1, ollama:someone/tiny:latest, ")
-	check("someone/tiny", "name ollama:first.example/someone/tiny:latest or ollama:other.example:5000/someone/tiny:latest")
+	check("someone/tiny",
+		"name ollama:first.example/someone/tiny:latest or ollama:other.example:5000/someone/tiny:latest")
 	check("only:v1", "there is no model")
 
 	list, err := ListOllama()
@@ -77,8 +82,8 @@ func TestFindOllama(t *testing.T) {
 			t.Errorf("what is listed is not found: %v", err)
 		}
 	}
-	want := "ollama:Tiny2:1b-q4_0 ollama:first.example/someone/tiny:latest ollama:other.example:5000/someone/tiny:latest " +
-		"ollama:someone/only:v1 ollama:tiny:latest"
+	want := "ollama:Tiny2:1b-q4_0 ollama:first.example/someone/tiny:latest " +
+		"ollama:other.example:5000/someone/tiny:latest ollama:someone/only:v1 ollama:tiny:latest"
 	if got := strings.Join(names, " "); err != nil || got != want {
 		t.Errorf("listed %s, %v\nwant %s", got, err, want)
 	}
@@ -108,8 +113,9 @@ func TestOllamaNames(t *testing.T) {
 	writeManifest(t, store, "h/library/tiny/latest", layer("model", data))
 	writeManifest(t, store, "../outside/library/tiny/latest", layer("model", data))
 	for _, name := range []string{
-		"", ":", "tiny:", ":latest", "/tiny", "//tiny", "a//tiny", "/library/tiny", "h/library/tiny/latest", "../tiny", "..", "../../outside/library/tiny",
-		"../library/tiny", "h/../tiny", "tiny:../latest", `..\tiny`, "tiny:..", "tiny\x00", "*", "library/*", "ti?y", "tiny:[l]atest", "tiny@sha256:00",
+		"", ":", "tiny:", ":latest", "/tiny", "//tiny", "a//tiny", "/library/tiny", "h/library/tiny/latest", "../tiny",
+		"..", "../../outside/library/tiny", "../library/tiny", "h/../tiny", "tiny:../latest", `..\tiny`, "tiny:..",
+		"tiny\x00", "*", "library/*", "ti?y", "tiny:[l]atest", "tiny@sha256:00",
 		strings.Repeat("a", 81), "https://h/library/tiny", "h/library/tiny:a:b", " tiny", "~/tiny",
 	} {
 		if m, err := Find(home, "ollama:"+name); err == nil {
@@ -148,7 +154,8 @@ func TestOllamaManifests(t *testing.T) {
 	check("no digest or size", strings.Replace(model, `"sha256:`, `"sha256:../../`, 1))
 	check("no digest or size", strings.Replace(model, `"sha256:`, `"md5:`, 1))
 	check("no digest or size", strings.Replace(model, fmt.Sprint(len(data)), "-1", 1))
-	check("1001 layers", append(make([]string, 0), strings.Split(strings.Repeat(layer("license", nil)+"|", 1000)+model, "|")...)...)
+	check("1001 layers",
+		append(make([]string, 0), strings.Split(strings.Repeat(layer("license", nil)+"|", 1000)+model, "|")...)...)
 	check("sensible size", `"`+strings.Repeat("x", maxManifest)+`"`)
 	text := []byte("not a model")
 	writeBlob(t, store, text)

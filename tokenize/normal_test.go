@@ -95,13 +95,16 @@ func FuzzTokens(f *testing.F) {
 		if again := Tokens(strings.Join(tokens, " ")); !slices.Equal(again, tokens) {
 			t.Errorf("Tokens(%q) = %q, and of those %q", text, tokens, again)
 		}
-		if HasWords(strings.ReplaceAll(text, "ʼ", "")) && len(tokens) == 0 { // an apostrophe that is a letter to Unicode
+		// an apostrophe that is a letter to Unicode
+		if HasWords(strings.ReplaceAll(text, "ʼ", "")) && len(tokens) == 0 {
 			t.Errorf("Tokens(%q) is empty", text)
 		}
 		if SQuAD(SQuAD(text)) != SQuAD(text) {
 			t.Errorf("SQuAD(%q) = %q, and of that %q", text, SQuAD(text), SQuAD(SQuAD(text)))
 		}
-		if strings.ContainsFunc(text, func(r rune) bool { return r >= unicode.MaxASCII || r < ' ' && !unicode.IsSpace(r) }) {
+		if strings.ContainsFunc(text, func(r rune) bool {
+			return r >= unicode.MaxASCII || r < ' ' && !unicode.IsSpace(r)
+		}) {
 			return
 		}
 		if squad := strings.Fields(SQuAD(text)); len(squad) > 0 && !slices.Equal(tokens, squad) {

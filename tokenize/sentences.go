@@ -118,7 +118,8 @@ func wrapped(body, gap, next string) bool {
 	r, _ := utf8.DecodeRuneInString(next)
 	last, _ := utf8.DecodeLastRuneInString(body)
 	if strings.ContainsRune(":;.!?…", last) {
-		return last == '.' && (unicode.IsLetter(r) || unicode.IsDigit(r)) && !listItem(next) && afterStop(body, gap, next)
+		return last == '.' && (unicode.IsLetter(r) || unicode.IsDigit(r)) && !listItem(next) &&
+			afterStop(body, gap, next)
 	}
 	return unicode.IsLower(r) && !listItem(next)
 }

@@ -70,7 +70,8 @@ func TestSentencesOfNothing(t *testing.T) {
 }
 
 func FuzzSentences(f *testing.F) {
-	for _, s := range []string{"", "a", "Dr. Smith. “No!” he", "1. a\n2. b", "…A… B…C", "\r\n.\r\r\n", "\xff. \xfe", "我。你",
+	for _, s := range []string{"", "a", "Dr. Smith. “No!” he", "1. a\n2. b", "…A… B…C", "\r\n.\r\r\n",
+		"\xff. \xfe", "我。你",
 		"z. B.", "\u2028.\u0085x"} {
 		f.Add(s)
 	}

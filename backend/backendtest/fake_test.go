@@ -80,7 +80,8 @@ func TestFakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &Fake{PerToken: time.Second}
 		start := time.Now()
-		if _, err := backend.Embed(t.Context(), f, []string{"a", "b", "c"}); err != nil || time.Since(start) != 3*time.Second {
+		if _, err := backend.Embed(t.Context(), f, []string{"a", "b", "c"}); err != nil ||
+			time.Since(start) != 3*time.Second {
 			t.Errorf("3 texts took %v, %v", time.Since(start), err)
 		}
 		go backend.Embed(t.Context(), f, []string{"d"})

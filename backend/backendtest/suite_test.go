@@ -70,7 +70,9 @@ func faults() map[string]func(*broken) {
 			b.encode = func(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
 				valid := &backend.EncodeRequest{Output: req.Output}
 				for _, p := range req.Inputs {
-					valid.Inputs = append(valid.Inputs, backend.Pair{Query: p.Query, Text: strings.ToValidUTF8(p.Text, "?")})
+					valid.Inputs = append(valid.Inputs, backend.Pair{
+						Query: p.Query, Text: strings.ToValidUTF8(p.Text, "?"),
+					})
 				}
 				return b.Fake.Encode(ctx, valid)
 			}

@@ -50,7 +50,9 @@ func TestConformance(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			store := open(t)
 			backendtest.Run(t, backendtest.Config{Open: func(*testing.T) backend.Backend {
-				return Wrap(&backendtest.Fake{PerToken: 200 * time.Microsecond}, store, mode, func(d Drift) { t.Errorf("drift: %+v", d) })
+				return Wrap(&backendtest.Fake{PerToken: 200 * time.Microsecond}, store, mode, func(d Drift) {
+					t.Errorf("drift: %+v", d)
+				})
 			}})
 		})
 	}
@@ -109,7 +111,9 @@ func randomAnswers(rng *rand.Rand) answers {
 		return string(runes)
 	}
 	var a answers
-	a.generation = backend.Generation{Text: text(), Stop: backend.StopLength, PromptTokens: rng.IntN(4000), OutputTokens: rng.IntN(100)}
+	a.generation = backend.Generation{
+		Text: text(), Stop: backend.StopLength, PromptTokens: rng.IntN(4000), OutputTokens: rng.IntN(100),
+	}
 	a.scores.PromptTokens = rng.IntN(1000)
 	for range 1 + rng.IntN(3) {
 		var list []float64
@@ -135,7 +139,8 @@ func randomAnswers(rng *rand.Rand) answers {
 		for range 3 {
 			o = append(o, float32(rng.NormFloat64()*math.Pow(10, float64(rng.IntN(80)-45))))
 		}
-		a.outputs = append(a.outputs, append(o, float32(math.Copysign(0, -1)), math.MaxFloat32, math.SmallestNonzeroFloat32))
+		a.outputs = append(a.outputs,
+			append(o, float32(math.Copysign(0, -1)), math.MaxFloat32, math.SmallestNonzeroFloat32))
 	}
 	return a
 }
@@ -152,15 +157,19 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := b.Score(t.Context(), &backend.ScoreRequest{Messages: ask(fmt.Sprint(i)).Messages, Continuations: []string{"y"}})
+		s, err := b.Score(t.Context(), &backend.ScoreRequest{
+			Messages: ask(fmt.Sprint(i)).Messages, Continuations: []string{"y"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got.generation, got.scores = *g, *s
-		if got.vectors, err = backend.Embed(t.Context(), b, []string{fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)}); err != nil {
+		if got.vectors, err = backend.Embed(t.Context(), b,
+			[]string{fmt.Sprint("a", i), fmt.Sprint("b", i), fmt.Sprint("c", i)}); err != nil {
 			t.Fatal(err)
 		}
-		if got.outputs, err = backend.Classify(t.Context(), b, []backend.Pair{{Query: "a", Text: fmt.Sprint(i)}, {Query: fmt.Sprint(i)}}); err != nil {
+		if got.outputs, err = backend.Classify(t.Context(), b,
+			[]backend.Pair{{Query: "a", Text: fmt.Sprint(i)}, {Query: fmt.Sprint(i)}}); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(got, all[i]) || !math.Signbit(float64(got.outputs[1][3])) {
@@ -195,7 +204,8 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st.Entries != 350 || st.Hits != 350 || st.Misses != 0 || st.TotalHits != 1050 || st.TotalMisses != 350 || len(st.Groups) != 4 {
+	if st.Entries != 350 || st.Hits != 350 || st.Misses != 0 || st.TotalHits != 1050 || st.TotalMisses != 350 ||
+		len(st.Groups) != 4 {
 		t.Errorf("stats are %+v", st)
 	}
 }
@@ -203,7 +213,9 @@ func TestRoundTrip(t *testing.T) {
 func TestModes(t *testing.T) {
 	store := open(t)
 	reply := "first"
-	fake := &backendtest.Fake{Reply: func(context.Context, *backend.GenerateRequest) (string, error) { return reply, nil }}
+	fake := &backendtest.Fake{
+		Reply: func(context.Context, *backend.GenerateRequest) (string, error) { return reply, nil },
+	}
 	check := func(b backend.Backend, want string, calls int) {
 		t.Helper()
 		before := fake.Stats().Calls()
@@ -230,7 +242,8 @@ func TestModes(t *testing.T) {
 	check(Wrap(fake, nil, Off, nil), "second", 1)
 	verify := Wrap(fake, store, Verify, drift)
 	check(verify, "second", 1)
-	if len(drifts) != 1 || !strings.Contains(drifts[0].Stored, "first") || !strings.Contains(drifts[0].Fresh, "second") {
+	if len(drifts) != 1 || !strings.Contains(drifts[0].Stored, "first") ||
+		!strings.Contains(drifts[0].Fresh, "second") {
 		t.Errorf("drifts are %+v", drifts)
 	}
 	check(Wrap(fake, store, Use, nil), "first", 0) // verifying changes nothing
@@ -264,7 +277,9 @@ func TestErrors(t *testing.T) {
 	b := Wrap(fake, open(t), Use, nil)
 	for i, want := range []error{fault, nil} {
 		_, err := b.Generate(t.Context(), ask("hello"))
-		_, serr := b.Score(t.Context(), &backend.ScoreRequest{Messages: ask("hello").Messages, Continuations: []string{"yes"}})
+		_, serr := b.Score(t.Context(), &backend.ScoreRequest{
+			Messages: ask("hello").Messages, Continuations: []string{"yes"},
+		})
 		_, eerr := backend.Embed(t.Context(), b, []string{"hello"})
 		_, rerr := backend.Classify(t.Context(), b, []backend.Pair{{Text: "hello"}})
 		if err != want || serr != want || eerr != want || rerr != want {
@@ -327,12 +342,14 @@ func TestClassifyPairs(t *testing.T) {
 			t.Fatalf("Classify: %v, %v", got, err)
 		}
 		for i, p := range pairs {
-			if want := []float32{float32(len(p.Query)), float32(len(p.Text)) + second}; p.Text != bad && !slices.Equal(got[i], want) {
+			if want := []float32{float32(len(p.Query)), float32(len(p.Text)) + second}; p.Text != bad &&
+				!slices.Equal(got[i], want) {
 				t.Errorf("%q: %v, want %v", p, got[i], want)
 			}
 		}
 	}
-	a, b, c, n := backend.Pair{Query: "a", Text: "aa"}, backend.Pair{Query: "aa", Text: "a"}, backend.Pair{Text: "c"}, backend.Pair{Text: bad}
+	a, b := backend.Pair{Query: "a", Text: "aa"}, backend.Pair{Query: "aa", Text: "a"}
+	c, n := backend.Pair{Text: "c"}, backend.Pair{Text: bad}
 	wrapped := Wrap(fake, store, Use, nil)
 	check(wrapped, 0, a, b)
 	check(wrapped, 0, c, b, n, a, c)
@@ -346,7 +363,8 @@ func TestClassifyPairs(t *testing.T) {
 	bias = 0.5
 	var drifts []Drift
 	check(Wrap(fake, store, Verify, func(d Drift) { drifts = append(drifts, d) }), 0.5, a, backend.Pair{Query: "new"})
-	if len(drifts) != 1 || drifts[0] != (Drift{backend.EncodeKey(fake.Info(), backend.HeadOutputs, a), "rerank", "[1,2]", "[1,2.5]"}) {
+	if len(drifts) != 1 ||
+		drifts[0] != (Drift{backend.EncodeKey(fake.Info(), backend.HeadOutputs, a), "rerank", "[1,2]", "[1,2.5]"}) {
 		t.Errorf("drifts are %+v", drifts)
 	}
 	check(Wrap(fake, store, Use, nil), 0, a)

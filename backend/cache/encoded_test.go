@@ -125,7 +125,8 @@ func TestTokens(t *testing.T) {
 		if !strings.Contains(line, old) {
 			t.Fatalf("no %s in %s", old, line)
 		}
-		_, err := open(t).Import(t.Context(), compressed(lines[0], strings.Replace(line, old, new, 1), `{"entries":1}`+"\n"))
+		_, err := open(t).Import(t.Context(),
+			compressed(lines[0], strings.Replace(line, old, new, 1), `{"entries":1}`+"\n"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s for %s: %v, want %q", new, old, err, want)
 		}
@@ -136,8 +137,8 @@ func TestTokens(t *testing.T) {
 	refuse(`"op":"embed_tokens"`, `"op":"embed"`, "key of this request")
 }
 
-// TestOldEntries reads rows that were written when embeddings, tokens' embeddings and reranking were operations of their
-// own: they are hits, bit for bit, and what is written now has the same bytes.
+// TestOldEntries reads rows that were written when embeddings, tokens' embeddings and reranking were operations of
+// their own: they are hits, bit for bit, and what is written now has the same bytes.
 func TestOldEntries(t *testing.T) {
 	another := make([]float32, 64)
 	another[3] = 1
@@ -156,7 +157,8 @@ func TestOldEntries(t *testing.T) {
 	store := open(t)
 	if err := store.transact(func(tx *sql.Tx) error {
 		for _, row := range oldRows {
-			args := []any{bytesOf(t, row[1]), row[0], 1, 1, time.Now().UnixMilli(), bytesOf(t, row[2]), bytesOf(t, row[3])}
+			args := []any{bytesOf(t, row[1]), row[0], 1, 1, time.Now().UnixMilli(), bytesOf(t, row[2]),
+				bytesOf(t, row[3])}
 			if _, err := tx.Exec(insertAnswer, args...); err != nil {
 				return err
 			}
@@ -190,8 +192,10 @@ func TestOldEntries(t *testing.T) {
 	for _, row := range oldRows {
 		var op string
 		var answer, request []byte
-		err := fresh.db.QueryRow("SELECT op, answer, request FROM answers WHERE key = ?", bytesOf(t, row[1])).Scan(&op, &answer, &request)
-		if got := [4]string{op, row[1], hex.EncodeToString(answer), hex.EncodeToString(request)}; err != nil || got != row {
+		found := fresh.db.QueryRow("SELECT op, answer, request FROM answers WHERE key = ?", bytesOf(t, row[1]))
+		err := found.Scan(&op, &answer, &request)
+		if got := [4]string{op, row[1], hex.EncodeToString(answer), hex.EncodeToString(request)}; err != nil ||
+			got != row {
 			t.Errorf("%q, %v, want %q", got, err, row)
 		}
 	}

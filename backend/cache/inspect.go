@@ -214,8 +214,8 @@ type Pruned struct {
 }
 
 // Prune removes the entries that were last used longer ago than olderThan, and then the least recently
-// used ones until the file has at most maxBytes. Zero means no limit. Last uses are known to within a week. What was removed
-// before ctx ends stays removed.
+// used ones until the file has at most maxBytes. Zero means no limit. Last uses are known to within a week. What was
+// removed before ctx ends stays removed.
 func (s *Store) Prune(ctx context.Context, olderThan time.Duration, maxBytes int64) (Pruned, error) {
 	var p Pruned
 	if err := s.Flush(); err != nil {

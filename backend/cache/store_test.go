@@ -139,7 +139,8 @@ func TestForeignFiles(t *testing.T) {
 	check("long text", "move it away", func(path string) { os.WriteFile(path, make([]byte, 5000), 0o600) })
 	check("other tables", "not a cache of assay", sqlFile("CREATE TABLE bookmarks (url TEXT)"))
 	check("other program", "not a cache of assay", sqlFile("PRAGMA application_id = 77; CREATE TABLE x (y)"))
-	check("newer", "newer assay", sqlFile(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 99; CREATE TABLE x (y)", applicationID)))
+	check("newer", "newer assay",
+		sqlFile(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 99; CREATE TABLE x (y)", applicationID)))
 	check("truncated", "damaged", func(path string) {
 		s, err := Open(path, nil)
 		if err != nil {
@@ -210,7 +211,8 @@ func TestCannotWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.Exec("CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'no room'); END"); err != nil {
+	const full = "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'no room'); END"
+	if _, err := s.db.Exec(full); err != nil {
 		t.Fatal(err)
 	}
 	fake := &backendtest.Fake{}
@@ -247,7 +249,8 @@ func TestLostAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.Exec("CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'no room'); END"); err != nil {
+	const full = "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'no room'); END"
+	if _, err := s.db.Exec(full); err != nil {
 		t.Fatal(err)
 	}
 	b := Wrap(&backendtest.Fake{}, s, Use, nil)

@@ -18,8 +18,12 @@ import (
 func TestEntry(t *testing.T) {
 	s := open(t)
 	half := func(backend.Pair) []float32 { return []float32{0.5} }
-	b := Wrap(&backendtest.Fake{Outputs: half, About: backend.Info{Ops: backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanClassify | backend.CanConstrain}},
-		s, Use, nil)
+	b := Wrap(&backendtest.Fake{
+		Outputs: half,
+		About: backend.Info{
+			Ops: backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanClassify | backend.CanConstrain,
+		},
+	}, s, Use, nil)
 	req := ask("is 1 < 2 & 3?")
 	req.Schema = json.RawMessage(`{ "type": "object" }`)
 	req.Stop = []string{"."}
@@ -35,7 +39,8 @@ func TestEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"messages":[{"role":"user","text":"is 1 < 2 & 3?"}],"max_tokens":8,"stop":["."],"sampling":{"temperature":0},"schema":"{ \"type\": \"object\" }"}`
-	if string(e.Request) != want || e.Key != key || e.Op != "generate" || e.Model != "fake" || e.Context != 4096 || e.Size < 50 {
+	if string(e.Request) != want || e.Key != key || e.Op != "generate" || e.Model != "fake" ||
+		e.Context != 4096 || e.Size < 50 {
 		t.Errorf("entry is %+v, with request\n%s, want\n%s", e, e.Request, want)
 	}
 	var g backend.Generation
@@ -43,14 +48,17 @@ func TestEntry(t *testing.T) {
 		t.Errorf("answer is %s, %v", e.Answer, err)
 	}
 	e, err = s.Entry(t.Context(), backend.EncodeKey(b.Info(), backend.Embedding, backend.Pair{Text: "a text"}).String())
-	if err != nil || string(e.Request) != `{"text":"a text"}` || !strings.HasPrefix(string(e.Answer), `{"dimensions":256,"vector":"`) {
+	if err != nil || string(e.Request) != `{"text":"a text"}` ||
+		!strings.HasPrefix(string(e.Answer), `{"dimensions":256,"vector":"`) {
 		t.Errorf("entry is %+v, %v", e, err)
 	}
 	if _, err := backend.Classify(t.Context(), b, []backend.Pair{{Query: "a query", Text: "a text"}}); err != nil {
 		t.Fatal(err)
 	}
-	e, err = s.Entry(t.Context(), backend.EncodeKey(b.Info(), backend.HeadOutputs, backend.Pair{Query: "a query", Text: "a text"}).String())
-	if err != nil || string(e.Request) != `{"query":"a query","text":"a text"}` || string(e.Answer) != `[0.5]` || e.Op != "rerank" {
+	e, err = s.Entry(t.Context(),
+		backend.EncodeKey(b.Info(), backend.HeadOutputs, backend.Pair{Query: "a query", Text: "a text"}).String())
+	if err != nil || string(e.Request) != `{"query":"a query","text":"a text"}` || string(e.Answer) != `[0.5]` ||
+		e.Op != "rerank" {
 		t.Errorf("entry is %+v, %v", e, err)
 	}
 	check := func(prefix, want string) {
@@ -89,12 +97,14 @@ func TestPrune(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after.Bytes > before.Bytes/2 || after.Entries < 1000 || after.Entries+p.Entries != before.Entries || p.Bytes < before.Bytes/3 {
+	if after.Bytes > before.Bytes/2 || after.Entries < 1000 || after.Entries+p.Entries != before.Entries ||
+		p.Bytes < before.Bytes/3 {
 		t.Errorf("pruned %+v; before %d entries in %d bytes, after %d in %d",
 			p, before.Entries, before.Bytes, after.Entries, after.Bytes)
 	}
 	var oldestKept int64
-	if err := s.db.QueryRow("SELECT min(used) FROM answers").Scan(&oldestKept); err != nil || oldestKept != p.Entries+1 {
+	if err := s.db.QueryRow("SELECT min(used) FROM answers").Scan(&oldestKept); err != nil ||
+		oldestKept != p.Entries+1 {
 		t.Errorf("the oldest entry kept is number %d, %v, want %d", oldestKept, err, p.Entries+1)
 	}
 	if p, err := s.Prune(t.Context(), 0, 1); err != nil || p.Entries != after.Entries {
@@ -149,7 +159,9 @@ func TestTransfer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := b.Score(t.Context(), &backend.ScoreRequest{Messages: req.Messages, Continuations: []string{"<y>", "\u2028"}})
+		s, err := b.Score(t.Context(), &backend.ScoreRequest{
+			Messages: req.Messages, Continuations: []string{"<y>", "\u2028"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +169,8 @@ func TestTransfer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := backend.Classify(t.Context(), b, []backend.Pair{{Query: "a", Text: fmt.Sprint(i)}, {Query: fmt.Sprint(i)}})
+		o, err := backend.Classify(t.Context(), b,
+			[]backend.Pair{{Query: "a", Text: fmt.Sprint(i)}, {Query: fmt.Sprint(i)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +204,9 @@ func TestTransfer(t *testing.T) {
 func TestImportRefuses(t *testing.T) {
 	from := open(t)
 	b := fill(t, from, 3)
-	if _, err := b.Score(t.Context(), &backend.ScoreRequest{Messages: ask("x").Messages, Continuations: []string{"yes"}}); err != nil {
+	if _, err := b.Score(t.Context(), &backend.ScoreRequest{
+		Messages: ask("x").Messages, Continuations: []string{"yes"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := backend.Classify(t.Context(), b, []backend.Pair{{Query: "a query", Text: "a text"}}); err != nil {
@@ -320,7 +335,8 @@ func FuzzUnpack(f *testing.F) {
 	f.Add([]byte("payload"), []byte("value"))
 	f.Add([]byte(strings.Repeat("a", 500)), p.pack(key, partAnswer, []byte("other")))
 	f.Fuzz(func(t *testing.T, payload, value []byte) {
-		if got, err := p.unpack(key, partAnswer, p.pack(key, partAnswer, payload)); err != nil || !bytes.Equal(got, payload) {
+		if got, err := p.unpack(key, partAnswer, p.pack(key, partAnswer, payload)); err != nil ||
+			!bytes.Equal(got, payload) {
 			t.Fatalf("round trip of %q: %q, %v", payload, got, err)
 		}
 		p.unpack(key, partAnswer, value) // must not panic

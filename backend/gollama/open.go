@@ -63,7 +63,8 @@ func (o Options) setup(file *gguf.Header) (setup, error) {
 	s := setup{path: o.Model, threads: o.Threads, width: info.Width, embeds: o.Embed}
 	switch {
 	case o.Context < 0 || o.Threads < 0:
-		return s, fmt.Errorf("context %d and threads %d are to be positive, or 0 for a good choice", o.Context, o.Threads)
+		return s, fmt.Errorf("context %d and threads %d are to be positive, or 0 for a good choice",
+			o.Context, o.Threads)
 	case info.Context > 0 && o.Context > info.Context:
 		return s, fmt.Errorf("%s was trained on %d tokens of context and cannot be given %d: ask for no more",
 			o.Model, info.Context, o.Context)
@@ -190,7 +191,8 @@ func rope(file *gguf.Header) (base, scale float64, err error) {
 		return 0, 0, fmt.Errorf("its context is stretched by %q, which go-llama.cpp does not know", kind)
 	}
 	if !(base >= 1 && base <= 1e12) || !(scale >= 1e-6 && scale <= 1e6) {
-		return 0, 0, fmt.Errorf("its header gives a rope base of %v and a scale of %v, which make no sense", base, scale)
+		return 0, 0, fmt.Errorf("its header gives a rope base of %v and a scale of %v, which make no sense",
+			base, scale)
 	}
 	return base, scale, nil
 }

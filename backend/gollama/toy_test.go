@@ -232,7 +232,9 @@ func (e withoutZeros) Generate(ctx context.Context, req *backend.GenerateRequest
 	other := *req
 	other.Messages = nil
 	for _, m := range req.Messages {
-		other.Messages = append(other.Messages, backend.Message{Role: m.Role, Text: strings.ReplaceAll(m.Text, "\x00", " ")})
+		other.Messages = append(other.Messages, backend.Message{
+			Role: m.Role, Text: strings.ReplaceAll(m.Text, "\x00", " "),
+		})
 	}
 	return e.Engine.Generate(ctx, &other)
 }
@@ -266,7 +268,8 @@ func TestReplies(t *testing.T) {
 		stop []string
 		want backend.Generation
 	}{
-		{"ends by itself", []string{"a", " b"}, nil, backend.Generation{Text: "a b", Stop: backend.StopEnd, OutputTokens: 3}},
+		{"ends by itself", []string{"a", " b"}, nil,
+			backend.Generation{Text: "a b", Stop: backend.StopEnd, OutputTokens: 3}},
 		{"ends after the last token allowed", []string{"a", "b", "c", "d"}, nil,
 			backend.Generation{Text: "abcd", Stop: backend.StopEnd, OutputTokens: 5}},
 		{"as long as allowed", []string{"a", "b", "c", "d", "e"}, nil,

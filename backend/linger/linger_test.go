@@ -26,13 +26,17 @@ func calls(b backend.Backend) map[string]func(context.Context) error {
 			return err
 		},
 		"score": func(ctx context.Context) error {
-			_, err := b.Score(ctx, &backend.ScoreRequest{Messages: messages, Continuations: []string{"a", "b", "c", "d", "e", "f", "g", "h"}})
+			_, err := b.Score(ctx, &backend.ScoreRequest{
+				Messages: messages, Continuations: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+			})
 			return err
 		},
 	}
 	for _, output := range backend.Outputs() {
 		all[string(output)] = func(ctx context.Context) error {
-			_, err := b.Encode(ctx, &backend.EncodeRequest{Output: output, Inputs: backend.Texts("a", "b", "c", "d", "e", "f", "g", "h")})
+			_, err := b.Encode(ctx, &backend.EncodeRequest{
+				Output: output, Inputs: backend.Texts("a", "b", "c", "d", "e", "f", "g", "h"),
+			})
 			return err
 		}
 	}
@@ -52,7 +56,8 @@ func TestGrace(t *testing.T) {
 				start := time.Now()
 				err := calls(Wrap(fake, grace))[name](ctx)
 				if !errors.Is(err, want) || time.Since(start) != took {
-					t.Errorf("%s, grace %v: %v after %v, want %v after %v", name, grace, err, time.Since(start), want, took)
+					t.Errorf("%s, grace %v: %v after %v, want %v after %v",
+						name, grace, err, time.Since(start), want, took)
 				}
 				time.Sleep(time.Hour) // the bubble finds what is left behind
 			})

@@ -21,7 +21,8 @@ func TestEmbedTokensReference(t *testing.T) {
 	if want := backend.CanEmbed | backend.CanEmbedTokens; e.Info().Ops != want {
 		t.Fatalf("Ops are %v, want %v", e.Info().Ops, want)
 	}
-	texts := []string{"the silver bridge over the river", "market", "", strings.Repeat("winter forest cloud ", 150), "river"}
+	texts := []string{"the silver bridge over the river", "market", "",
+		strings.Repeat("winter forest cloud ", 150), "river"}
 	before, err := backend.Embed(t.Context(), e, texts)
 	if err != nil {
 		t.Fatal(err)
@@ -81,14 +82,17 @@ func TestEmbedTokensConforms(t *testing.T) {
 	m := newTinyBert()
 	m.pooling = 1
 	path := m.write(t, closed()...)
-	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Threads: 1}) }})
+	backendtest.Run(t, backendtest.Config{
+		Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Threads: 1}) },
+	})
 }
 
 // TestEmbedderTokens checks with the real MiniLM that tokens spell the text, and that a word is nearer to its
 // like than to another word.
 func TestEmbedderTokens(t *testing.T) {
 	e := open(t, Options{Model: fromEnv(t, "ASSAY_TEST_EMBED", "the MiniLM GGUF")})
-	texts := []string{"The physician examined her patient, unhurriedly.", "A doctor saw the sick man.", "Bricks, mortar!"}
+	texts := []string{"The physician examined her patient, unhurriedly.", "A doctor saw the sick man.",
+		"Bricks, mortar!"}
 	got, err := backend.EmbedTokens(t.Context(), e, texts)
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,8 @@ func newTinyT5(gated bool) *tinyT5 {
 	}
 	words := len(m.tokens)
 	m.tokens = append(m.tokens, "\u2581")
-	for _, word := range strings.Fields("river stone cloud window garden letter winter bridge silver candle market forest") {
+	for _, word := range strings.Fields("river stone cloud window garden letter winter bridge silver candle market " +
+		"forest") {
 		m.tokens = append(m.tokens, "\u2581"+word)
 	}
 	for c := '!'; c <= '~'; c++ {
@@ -174,7 +175,8 @@ func (m *tinyT5) decode(read [][]float64, reply []int) [][]float64 {
 		h := each(x, m.norm(block+"attn_norm"))
 		x = m.add2(x, m.attention(block+"attn", h, h, m.distances("dec", false)))
 		h = each(x, m.norm(block+"cross_attn_norm"))
-		x = m.add2(x, m.attention(block+"cross_attn", h, read, func(_, _, _ int, product float64) float64 { return product }))
+		x = m.add2(x,
+			m.attention(block+"cross_attn", h, read, func(_, _, _ int, product float64) float64 { return product }))
 		x = m.feed(block, x)
 	}
 	x = each(x, m.norm("dec.output_norm"))
@@ -299,7 +301,9 @@ func TestT5ScoreReference(t *testing.T) {
 		continuations := []string{"yes", "no", "q", "x y z", "x y q", "xylophone!", long}
 		worst := 0.0
 		for _, prompt := range t5Prompts() {
-			got, err := e.Score(t.Context(), &backend.ScoreRequest{Messages: say("user", prompt), Continuations: continuations})
+			got, err := e.Score(t.Context(), &backend.ScoreRequest{
+				Messages: say("user", prompt), Continuations: continuations,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -348,7 +352,8 @@ func TestT5GenerateReference(t *testing.T) {
 				want = append(want, best)
 			}
 			if words := m.cut(got.Text); !slices.Equal(words, want) || got.Text != strings.TrimSpace(got.Text) {
-				t.Errorf("gated %v, prompt %.20q: the reply is %q, tokens %v, want %v", gated, prompt, got.Text, words, want)
+				t.Errorf("gated %v, prompt %.20q: the reply is %q, tokens %v, want %v",
+					gated, prompt, got.Text, words, want)
 			}
 			if got.OutputTokens != len(want) || got.PromptTokens != len(m.prompt(prompt)) {
 				t.Errorf("%d tokens after %d, want %d after %d", got.OutputTokens, got.PromptTokens, len(want),
@@ -374,7 +379,9 @@ func TestExactT5(t *testing.T) {
 		if err != nil {
 			return a, err
 		}
-		s, err := e.Score(t.Context(), &backend.ScoreRequest{Messages: prompt, Continuations: []string{"yes", "no", "a b c"}})
+		s, err := e.Score(t.Context(), &backend.ScoreRequest{
+			Messages: prompt, Continuations: []string{"yes", "no", "a b c"},
+		})
 		if err != nil {
 			return a, err
 		}

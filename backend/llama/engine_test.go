@@ -75,13 +75,15 @@ func BenchmarkJudge(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer e.Close()
-	stem := strings.Repeat("The harbour was built of grey stone in the last century, and its lighthouse still stands. ", 20)
+	stem := strings.Repeat("The harbour was built of grey stone in the last century, and its lighthouse still stands. ",
+		20)
 	for round := 0; b.Loop(); round++ {
 		var wg sync.WaitGroup
 		for i := range 24 {
 			wg.Go(func() {
 				_, err := e.Generate(b.Context(), &backend.GenerateRequest{
-					Messages:  say("user", fmt.Sprintf("%d. %s\nTell a long story about this harbour and %d ships.", round, stem, i)),
+					Messages: say("user",
+						fmt.Sprintf("%d. %s\nTell a long story about this harbour and %d ships.", round, stem, i)),
 					MaxTokens: 100,
 				})
 				if err != nil {

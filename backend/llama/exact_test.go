@@ -116,8 +116,9 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 	}
 	many := func(n int) (jobs []*job) {
 		for i := range n {
-			jobs = append(jobs, bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), newTiling(i*length/64, i*length/32),
-				1+i*replies/8))
+			jobs = append(jobs,
+				bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), newTiling(i*length/64, i*length/32),
+					1+i*replies/8))
 		}
 		return jobs
 	}

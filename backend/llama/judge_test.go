@@ -21,8 +21,8 @@ func TestEncoderJudgeReference(t *testing.T) {
 	if got := e.Info().Labels; !slices.Equal(got, labels) {
 		t.Fatalf("Labels are %q", got)
 	}
-	sample := &metrics.Sample{ID: "1", Question: "which river", Answer: "silver river", Contexts: []string{"the silver bridge", "winter forest"},
-		References: []string{"cloud river"}}
+	sample := &metrics.Sample{ID: "1", Question: "which river", Answer: "silver river",
+		Contexts: []string{"the silver bridge", "winter forest"}, References: []string{"cloud river"}}
 	chance := func(label int, query, text string) float64 {
 		const cls, sep = 2, 3
 		tokens := append([]int{cls}, m.words(query)...)
@@ -30,9 +30,10 @@ func TestEncoderJudgeReference(t *testing.T) {
 		return 1 / (1 + math.Exp(-m.head(tokens)[label]))
 	}
 	want := map[string]float64{
-		"answer_relevance/encoder":  chance(0, "which river", "silver river"),
-		"faithfulness/encoder":      chance(1, "silver river", "the silver bridge winter forest"),
-		"context_relevance/encoder": (chance(3, "which river", "the silver bridge") + chance(3, "which river", "winter forest")) / 2,
+		"answer_relevance/encoder": chance(0, "which river", "silver river"),
+		"faithfulness/encoder":     chance(1, "silver river", "the silver bridge winter forest"),
+		"context_relevance/encoder": (chance(3, "which river", "the silver bridge") +
+			chance(3, "which river", "winter forest")) / 2,
 	}
 	var names []string
 	for name := range want {
@@ -47,20 +48,23 @@ func TestEncoderJudgeReference(t *testing.T) {
 	}
 	samples := func(yield func(*metrics.Sample, error) bool) { yield(sample, nil) }
 	n := 0
-	err = metrics.Run(t.Context(), samples, ms, metrics.Models{Roles: metrics.Roles{backend.Encoder: backend.Backend(e)}}, metrics.Options{}, func(r metrics.Result) error {
-		if r.Score == nil || math.Abs(r.Score.Value-want[r.Metric]) > 1e-3 {
-			t.Errorf("%+v, want %v", r, want[r.Metric])
-		}
-		n++
-		return nil
-	})
+	err = metrics.Run(t.Context(), samples, ms,
+		metrics.Models{Roles: metrics.Roles{backend.Encoder: backend.Backend(e)}}, metrics.Options{},
+		func(r metrics.Result) error {
+			if r.Score == nil || math.Abs(r.Score.Value-want[r.Metric]) > 1e-3 {
+				t.Errorf("%+v, want %v", r, want[r.Metric])
+			}
+			n++
+			return nil
+		})
 	if err != nil || n != len(want) {
 		t.Errorf("%d results, %v", n, err)
 	}
 }
 
-// TestShippedEncoderReference holds the encoder judge that comes with Assay to what PyTorch computed with the weights of
-// its training, before they were cut to 8 bits (scripts/train-judge/bert.py, in 32 bits, on rows of examples/qa.jsonl).
+// TestShippedEncoderReference holds the encoder judge that comes with Assay to what PyTorch computed with the weights
+// of its training, before they were cut to 8 bits (scripts/train-judge/bert.py, in 32 bits, on rows of
+// examples/qa.jsonl).
 func TestShippedEncoderReference(t *testing.T) {
 	testLib(t)
 	e := open(t, Options{Model: filepath.Join("..", "..", "models", "assets", "encoder-judge.gguf")})
@@ -79,7 +83,8 @@ func TestShippedEncoderReference(t *testing.T) {
 	titan := "Which moon of Saturn has a thick atmosphere, and what is it made of?"
 	check("answer_relevance", titan, "Titan. Its atmosphere is mostly nitrogen.", 0.9920)
 	check("context_relevance", titan, "Jupiter is the largest planet of the solar system.", 0.8711)
-	check("answer_correctness", titan+" | Titan; its atmosphere is mostly nitrogen.", "Titan. Its atmosphere is mostly nitrogen.", 0.9813)
+	check("answer_correctness", titan+" | Titan; its atmosphere is mostly nitrogen.",
+		"Titan. Its atmosphere is mostly nitrogen.", 0.9813)
 	leave := "How far ahead must parental leave be requested in Ellery, and is there an exception?"
 	check("answer_relevance", leave, "It must be requested in writing, eight weeks ahead.", 0.8490)
 	check("context_relevance", leave, "The town hall is closed on public holidays.", 0.0285)

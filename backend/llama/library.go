@@ -81,7 +81,8 @@ func (p *library) load(dir string) error {
 	for _, name := range []string{"ggml", "ggml-base", "llama"} {
 		file := loader.GetLibraryFilename(dir, name)
 		if _, err := os.Stat(file); err != nil {
-			return fmt.Errorf("no library %s: name a folder that holds those of llama.cpp %s", file, models.EngineVersion)
+			return fmt.Errorf("no library %s: name a folder that holds those of llama.cpp %s",
+				file, models.EngineVersion)
 		}
 	}
 	if err := p.open(dir); err != nil {
@@ -149,7 +150,8 @@ func devices() []string {
 	var names []string
 	for i := range llama.GGMLBackendDeviceCount() {
 		d := llama.GGMLBackendDeviceGet(i)
-		if t := llama.GGMLBackendDevType(d); t == llama.GGMLBackendDeviceTypeGPU || t == llama.GGMLBackendDeviceTypeIGPU {
+		if t := llama.GGMLBackendDevType(d); t == llama.GGMLBackendDeviceTypeGPU ||
+			t == llama.GGMLBackendDeviceTypeIGPU {
 			names = append(names, llama.GGMLBackendDeviceName(d))
 		}
 	}

@@ -108,7 +108,8 @@ func TestPlanCards(t *testing.T) {
 			return
 		}
 		if err != nil || p.offload != want || p.slots != slots {
-			t.Errorf("%s on the GPU: %+v with %d slots, %v; want %+v with %d", gib(free), p.offload, p.slots, err, want, slots)
+			t.Errorf("%s on the GPU: %+v with %d slots, %v; want %+v with %d",
+				gib(free), p.offload, p.slots, err, want, slots)
 		}
 	}
 	whole := offload{layers: 32, whole: true, where: "CUDA0"}

@@ -50,8 +50,8 @@ func newPlan(o Options, file *gguf.Info) (*plan, error) {
 	case o.Slots > maxSlots:
 		return nil, fmt.Errorf("%d slots are more than llama.cpp's %d: ask for fewer", o.Slots, maxSlots)
 	case file.Pooling == "rank" && file.Head != max(1, len(file.Labels)):
-		return nil, fmt.Errorf("%s is said to rank, and its classification head gives %d numbers where its header names %d: "+
-			"convert the model again, or choose another", o.Model, file.Head, max(1, len(file.Labels)))
+		return nil, fmt.Errorf("%s is said to rank, and its classification head gives %d numbers where its header "+
+			"names %d: convert the model again, or choose another", o.Model, file.Head, max(1, len(file.Labels)))
 	}
 	if p.context == 0 {
 		p.context = defaultContext

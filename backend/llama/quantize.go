@@ -22,8 +22,8 @@ func Quantize(ctx context.Context, lib, in, out, ftype string) error {
 	types := map[string]llama.Ftype{"q4_0": llama.FtypeMostlyQ4_0, "q8_0": llama.FtypeMostlyQ8_0}
 	t, ok := types[strings.ToLower(ftype)]
 	if !ok {
-		return fmt.Errorf("cannot quantise to %q: choose q4_0, which is smaller and faster, or q8_0, which is closer to "+
-			"the original", ftype)
+		return fmt.Errorf("cannot quantise to %q: choose q4_0, which is smaller and faster, or q8_0, which is closer "+
+			"to the original", ftype)
 	}
 	if _, err := gguf.Check(in); err != nil {
 		return err

@@ -18,7 +18,8 @@ func TestReply(t *testing.T) {
 			got = r.add([]byte(p))
 		}
 		if r.String() != want || got != stopped {
-			t.Errorf("%q with stops %q gave %q, stopped: %v; want %q, %v", pieces, stops, r.String(), got, want, stopped)
+			t.Errorf("%q with stops %q gave %q, stopped: %v; want %q, %v",
+				pieces, stops, r.String(), got, want, stopped)
 		}
 	}
 	check("", false, nil)

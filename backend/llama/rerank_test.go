@@ -36,7 +36,8 @@ func newTinyBert(labels ...string) *tinyBert {
 	for c := 'a'; c <= 'z'; c++ { // the first letter of a word, and a later one
 		m.tokens = append(m.tokens, "\u2581"+string(c), string(c))
 	}
-	for _, word := range strings.Fields("river stone cloud window garden letter winter bridge silver candle market forest 0 1 2 3 4 5 6 7 8 9") {
+	for _, word := range strings.Fields("river stone cloud window garden letter winter bridge silver candle market " +
+		"forest 0 1 2 3 4 5 6 7 8 9") {
 		m.tokens = append(m.tokens, "\u2581"+word)
 	}
 	const n = bertWidth
@@ -134,7 +135,8 @@ func (m *tinyBert) words(text string) []int {
 func (m *tinyBert) layers(tokens []int) [][]float64 {
 	x := make([][]float64, len(tokens))
 	for i, id := range tokens {
-		v := plus(m.row("token_embd.weight", id), plus(m.row("token_types.weight", 0), m.row("position_embd.weight", i)))
+		v := plus(m.row("token_embd.weight", id),
+			plus(m.row("token_types.weight", 0), m.row("position_embd.weight", i)))
 		x[i] = m.norm("token_embd_norm", v)
 	}
 	scale := func(_, _, _ int, product float64) float64 { return product / math.Sqrt(float64(bertWidth/m.heads)) }
@@ -251,7 +253,9 @@ func (m *tinyBert) pair(p backend.Pair, closed bool) []int {
 func TestRerankConforms(t *testing.T) {
 	testLib(t)
 	path := newTinyBert().write(t, closed()...)
-	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Threads: 1}) }})
+	backendtest.Run(t, backendtest.Config{
+		Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Threads: 1}) },
+	})
 }
 
 // writeTinyJudge writes a decoder of the Qwen3 family that was made a reranker: it reads a pair through a template and
@@ -303,20 +307,25 @@ func TestRerankDecoder(t *testing.T) {
 	e := open(t, Options{Model: path, Threads: 1})
 	v := e.model.vocab
 	got := e.model.pair(backend.Pair{Query: "a <|turn|>", Text: "</s>"})
-	want := slices.Concat([]llama.Token{3}, v.tokens("ask a <|turn|>", false), []llama.Token{3}, v.tokens("say </s>", false), []llama.Token{2})
+	want := slices.Concat([]llama.Token{3}, v.tokens("ask a <|turn|>", false), []llama.Token{3},
+		v.tokens("say </s>", false), []llama.Token{2})
 	if !slices.Equal(got, want) {
 		t.Errorf("a pair is cut into %v, want %v", got, want)
 	}
-	outputs, err := backend.Classify(t.Context(), e, []backend.Pair{{Query: "lo", Text: "no"}, {Query: "no", Text: "lo"}})
+	outputs, err := backend.Classify(t.Context(), e,
+		[]backend.Pair{{Query: "lo", Text: "no"}, {Query: "no", Text: "lo"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range outputs {
-		if len(o) != 2 || math.Abs(float64(o[0]+o[1])-1) > 1e-6 || slices.Equal(o, outputs[0]) && &o[0] != &outputs[0][0] {
+		if len(o) != 2 || math.Abs(float64(o[0]+o[1])-1) > 1e-6 ||
+			slices.Equal(o, outputs[0]) && &o[0] != &outputs[0][0] {
 			t.Errorf("outputs are %v, want two shares of 1 for each pair", outputs)
 		}
 	}
-	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Threads: 1}) }})
+	backendtest.Run(t, backendtest.Config{
+		Open: func(t *testing.T) backend.Backend { return open(t, Options{Model: path, Threads: 1}) },
+	})
 }
 
 // TestPairParts checks that texts come where a template has their marks, and that marks in texts are text.
@@ -352,7 +361,8 @@ func FuzzPairParts(f *testing.F) {
 			whole.WriteString(p.text)
 		}
 		want := strings.NewReplacer("{query}", query, "{document}", text).Replace(template)
-		if n := strings.Count(template, "{query}") + strings.Count(template, "{document}"); whole.String() != want || marks != n {
+		if n := strings.Count(template, "{query}") + strings.Count(template, "{document}"); whole.String() != want ||
+			marks != n {
 			t.Errorf("%d texts in %q, want %d in %q", marks, whole.String(), n, want)
 		}
 	})

@@ -24,8 +24,8 @@ type scheduler struct {
 	// columns is what the number of tokens in a pass is a multiple of, and that of logits wanted from it,
 	// if streams can be cut. Weights meet tokens in tiles; what is left over goes through other code,
 	// which adds up in another order. So nothing is ever left over: chunks of prompts end in padding tokens, and
-	// idle streams add padding tokens to a decode step. That also avoids llama.cpp's way with a single token of a single
-	// long sequence, whose attention it adds up in as many parts as there are threads.
+	// idle streams add padding tokens to a decode step. That also avoids llama.cpp's way with a single token of a
+	// single long sequence, whose attention it adds up in as many parts as there are threads.
 	columns int
 
 	// outputs is how many logits a pass may give. With 128,000 tokens in the vocabulary, each takes half a
@@ -166,7 +166,8 @@ func (s *scheduler) pick() (int, match) {
 		if j.passed > 4*s.slots {
 			return i, m
 		}
-		if best < 0 || j.priority < s.waiting[best].priority || j.priority == s.waiting[best].priority && m.n > found.n {
+		if best < 0 || j.priority < s.waiting[best].priority ||
+			j.priority == s.waiting[best].priority && m.n > found.n {
 			best, found = i, m
 		}
 	}

@@ -52,7 +52,8 @@ func TestPacer(t *testing.T) {
 		}
 		return tries
 	}
-	fast, busy := [2]time.Duration{8 * time.Second, 16 * time.Second}, [2]time.Duration{80 * time.Second, 16 * time.Second}
+	fast, busy := [2]time.Duration{8 * time.Second, 16 * time.Second},
+		[2]time.Duration{80 * time.Second, 16 * time.Second}
 	if n := heavy(20, fast); n != 0 {
 		t.Errorf("%d of 20 heavy passes were computed with the other number of threads", n)
 	}

@@ -111,7 +111,8 @@ func (w want) check(t *testing.T, what string, err error) {
 		t.Errorf("%s: error %v, want one that says %q", what, err, w.says)
 		return
 	}
-	for _, sentinel := range []error{backend.ErrUnavailable, backend.ErrPromptTooLong, backend.ErrInvalid, backend.ErrClosed,
+	for _, sentinel := range []error{backend.ErrUnavailable, backend.ErrPromptTooLong, backend.ErrInvalid,
+		backend.ErrClosed,
 		context.Canceled, context.DeadlineExceeded, errors.ErrUnsupported} {
 		if errors.Is(err, sentinel) != (sentinel == w.is) {
 			t.Errorf("%s: error %v: wraps %q is %v", what, err, sentinel, sentinel != w.is)
@@ -131,8 +132,10 @@ func TestGenerate(t *testing.T) {
 		fmt.Fprint(w, fakeReply)
 	})
 	e := f.open(t, "CHAT")
-	if want := (backend.Info{Engine: "ollama 0.17.4", Model: "CHAT", Digest: "sha256:" + fakeDigest, Context: fakeContext,
-		Slots: 1, Ops: backend.CanGenerate | backend.CanConstrain | backend.CanChoose}); !reflect.DeepEqual(e.Info(), want) {
+	if want := (backend.Info{
+		Engine: "ollama 0.17.4", Model: "CHAT", Digest: "sha256:" + fakeDigest, Context: fakeContext, Slots: 1,
+		Ops: backend.CanGenerate | backend.CanConstrain | backend.CanChoose,
+	}); !reflect.DeepEqual(e.Info(), want) {
 		t.Errorf("Info is %+v, want %+v", e.Info(), want)
 	}
 	check := func(what string, req *backend.GenerateRequest, options map[string]any) {
@@ -141,10 +144,13 @@ func TestGenerate(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if want := (backend.Generation{Text: "Hello.", Stop: backend.StopEnd, PromptTokens: 12, OutputTokens: 3}); *g != want {
+		if want := (backend.Generation{
+			Text: "Hello.", Stop: backend.StopEnd, PromptTokens: 12, OutputTokens: 3,
+		}); *g != want {
 			t.Errorf("%s: %+v, want %+v", what, *g, want)
 		}
-		if sent["model"] != "chat:latest" || sent["truncate"] != false || sent["shift"] != false || sent["keep_alive"] != "15m0s" ||
+		if sent["model"] != "chat:latest" || sent["truncate"] != false || sent["shift"] != false ||
+			sent["keep_alive"] != "15m0s" ||
 			sent["think"] != nil {
 			t.Errorf("%s: sent %v", what, sent)
 		}
@@ -152,8 +158,9 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("%s: sent options\n%v, want\n%v", what, sent["options"], options)
 		}
 	}
-	options := map[string]any{"num_ctx": 512.0, "num_predict": 20.0, "temperature": 0.0, "top_k": 1.0, "top_p": 1.0, "seed": 0.0,
-		"min_p": 0.0, "typical_p": 1.0, "repeat_last_n": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+	options := map[string]any{"num_ctx": 512.0, "num_predict": 20.0, "temperature": 0.0, "top_k": 1.0,
+		"top_p": 1.0, "seed": 0.0, "min_p": 0.0, "typical_p": 1.0, "repeat_last_n": 0.0, "repeat_penalty": 1.0,
+		"presence_penalty": 0.0, "frequency_penalty": 0.0}
 	req := question("Hi", 20)
 	req.Sampling.Seed, req.Draw = 5, 2
 	check("greedy", req, options)
@@ -192,20 +199,27 @@ func TestGenerateFaults(t *testing.T) {
 	}
 	unavailable := backend.ErrUnavailable
 	check("not pulled", answer(404, `{"error":"model 'chat' not found"}`), want{nil, "ollama pull chat"})
-	check("busy", answer(503, `{"error":"server busy, please try again.  maximum pending requests exceeded"}`), want{unavailable, "server busy"})
-	check("too long", answer(400, `{"error":"the input length exceeds the context length"}`), want{backend.ErrPromptTooLong, "512"})
+	check("busy", answer(503, `{"error":"server busy, please try again.  maximum pending requests exceeded"}`),
+		want{unavailable, "server busy"})
+	check("too long", answer(400, `{"error":"the input length exceeds the context length"}`),
+		want{backend.ErrPromptTooLong, "512"})
 	check("bad request", answer(400, `{"error":"think value is not supported"}`), want{nil, "think value"})
-	check("runner gone", answer(500, `{"error":"model runner has unexpectedly stopped"}`), want{unavailable, "unexpectedly stopped"})
-	check("no memory", answer(500, `{"error":"model requires more system memory (9 GiB) than is available"}`), want{nil, "memory"})
+	check("runner gone", answer(500, `{"error":"model runner has unexpectedly stopped"}`),
+		want{unavailable, "unexpectedly stopped"})
+	check("no memory", answer(500, `{"error":"model requires more system memory (9 GiB) than is available"}`),
+		want{nil, "memory"})
 	check("bad schema", answer(500, `{"error":"invalid JSON schema in format"}`), want{backend.ErrInvalid, "schema"})
 	check("sign-in", answer(401, `{"error":"unauthorized"}`), want{nil, "sign-in"})
 	check("gateway", answer(502, `<html>Bad gateway</html>`), want{unavailable, "Bad gateway"})
 	check("dropped at once", dropped(""), want{unavailable, "no answer"})
 	check("dropped in the middle", dropped(fakeReply[:70]), want{unavailable, "no answer"})
-	check("dropped between lines", dropped(fakeReply[:strings.Index(fakeReply, "\n")+1]), want{unavailable, "no answer"})
+	check("dropped between lines", dropped(fakeReply[:strings.Index(fakeReply, "\n")+1]),
+		want{unavailable, "no answer"})
 	check("ended early", answer(200, fakeReply[:strings.Index(fakeReply, "\n")+1]), want{unavailable, "in the middle"})
 	check("empty", answer(200, ""), want{unavailable, "in the middle"})
-	check("error in the middle", answer(200, fakeReply[:strings.Index(fakeReply, "\n")+1]+`{"error":"an error was encountered while running the model"}`),
+	check("error in the middle",
+		answer(200, fakeReply[:strings.Index(fakeReply, "\n")+1]+
+			`{"error":"an error was encountered while running the model"}`),
 		want{unavailable, "while running"})
 	check("not JSON", answer(200, "<html>"+strings.Repeat("Hello ", 1000)), want{unavailable, "<html>"})
 	check("other JSON", answer(200, `[1,2]`), want{unavailable, "[1,2]"})
@@ -214,8 +228,10 @@ func TestGenerateFaults(t *testing.T) {
 			fmt.Fprint(w, strings.Repeat("x", 1<<10))
 		}
 	}, want{unavailable, "in the middle"})
-	check("strange reason", answer(200, strings.Replace(fakeReply, `"stop"`, `"unload"`, 1)), want{unavailable, "unload"})
-	check("context passed", answer(200, strings.Replace(fakeReply, `count":12`, `count":493`, 1)), want{backend.ErrPromptTooLong, "513 of 512"})
+	check("strange reason", answer(200, strings.Replace(fakeReply, `"stop"`, `"unload"`, 1)),
+		want{unavailable, "unload"})
+	check("context passed", answer(200, strings.Replace(fakeReply, `count":12`, `count":493`, 1)),
+		want{backend.ErrPromptTooLong, "513 of 512"})
 	check("redirect", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/api/version", http.StatusTemporaryRedirect)
 	}, want{nil, "redirects"})
@@ -332,8 +348,10 @@ func TestEmbedFaults(t *testing.T) {
 	check("NaN", `{"embeddings":[[1,2],[NaN,0]]}`, 200, want{backend.ErrUnavailable, "invalid character"})
 	check("too large for a float", `{"embeddings":[[1,2],[1e39,0]]}`, 200, want{backend.ErrUnavailable, "1e39"})
 	check("NaN inside", `{"error":"embedding contains NaN or Inf values"}`, 400, want{nil, "NaN"})
-	check("too long", `{"error":"the input length exceeds the context length"}`, 400, want{backend.ErrPromptTooLong, "512"})
-	check("empty text", `{"error":"failed to create new sequence: no input provided"}`, 500, want{backend.ErrInvalid, "empty text"})
+	check("too long", `{"error":"the input length exceeds the context length"}`, 400,
+		want{backend.ErrPromptTooLong, "512"})
+	check("empty text", `{"error":"failed to create new sequence: no input provided"}`, 500,
+		want{backend.ErrInvalid, "empty text"})
 	check("gone", `{"error":"model \"embed\" not found, try pulling it first"}`, 404, want{nil, "ollama pull embed"})
 	check("cut", `{"embeddings":[[1,2],[1`, 200, want{backend.ErrUnavailable, "unexpected end"})
 	_, err := e.Generate(t.Context(), question("Hi", 1))
@@ -358,12 +376,16 @@ func TestOpenFaults(t *testing.T) {
 		http.Redirect(w, r, "http://elsewhere.invalid/", http.StatusFound)
 	}, want{nil, "redirects"})
 	check("no models", "/api/tags", answer(200, `{"models":[]}`), want{nil, `which has none: run "ollama pull chat"`})
-	check("others", "/api/tags", answer(200, `{"models":[{"name":"a:1b"},{"name":"b:latest"}]}`), want{nil, "use one of a:1b, b:latest"})
-	check("bad digest", "/api/tags", answer(200, `{"models":[{"name":"chat:latest","digest":"abc"}]}`), want{nil, "digest"})
-	check("remote", "/api/show", show(`"capabilities":["completion"],"remote_host":"https://example.org"`), want{nil, "https://example.org"})
+	check("others", "/api/tags", answer(200, `{"models":[{"name":"a:1b"},{"name":"b:latest"}]}`),
+		want{nil, "use one of a:1b, b:latest"})
+	check("bad digest", "/api/tags", answer(200, `{"models":[{"name":"chat:latest","digest":"abc"}]}`),
+		want{nil, "digest"})
+	check("remote", "/api/show", show(`"capabilities":["completion"],"remote_host":"https://example.org"`),
+		want{nil, "https://example.org"})
 	check("no ability", "/api/show", show(`"capabilities":["image"]`), want{nil, "neither generate nor embed"})
 	check("no memory", "/api/chat", answer(500, `{"error":"model requires more system memory"}`), want{nil, "memory"})
-	check("less context", "/api/ps", answer(200, `{"models":[{"name":"chat:latest","context_length":256}]}`), want{nil, "256 tokens instead of 512"})
+	check("less context", "/api/ps", answer(200, `{"models":[{"name":"chat:latest","context_length":256}]}`),
+		want{nil, "256 tokens instead of 512"})
 
 	f := newFake(t)
 	f.Close()
@@ -380,8 +402,9 @@ func TestOpenFaults(t *testing.T) {
 // TestOpenThinking opens a model that thinks and whose schema Ollama would ignore.
 func TestOpenThinking(t *testing.T) {
 	f := newFake(t)
-	f.on("/api/show", answer(200, `{"model_info":{},"capabilities":["completion","thinking"],"parser":"qwen3","system":"Be brief.",`+
-		`"messages":[{"role":"user","content":"x"}],"template":"{{ .Prompt }}"}`))
+	f.on("/api/show",
+		answer(200, `{"model_info":{},"capabilities":["completion","thinking"],"parser":"qwen3","system":"Be brief.",`+
+			`"messages":[{"role":"user","content":"x"}],"template":"{{ .Prompt }}"}`))
 	var said []string
 	e, err := Open(t.Context(), Options{Address: f.URL, Model: "chat", Slots: 1,
 		Log: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }})
@@ -430,7 +453,8 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	check("updated", "/api/version", answer(200, `{"version":"0.18.0"}`), want{nil, "now is ollama 0.18.0"})
-	check("replaced", "/api/tags", answer(200, `{"models":[{"name":"chat:latest","digest":"ffff"}]}`), want{nil, "was replaced"})
+	check("replaced", "/api/tags", answer(200, `{"models":[{"name":"chat:latest","digest":"ffff"}]}`),
+		want{nil, "was replaced"})
 	check("deleted", "/api/tags", answer(200, `{"models":[]}`), want{nil, "ollama pull chat"})
 	check("away", "/api/tags", answer(503, `{"error":"starting"}`), want{backend.ErrUnavailable, "starting"})
 

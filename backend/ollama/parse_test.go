@@ -40,11 +40,13 @@ func TestParseAddress(t *testing.T) {
 	check("https://box", "https://box:443")
 	check("https://box:8443/models/ollama/", "https://box:8443/models/ollama")
 
-	if u, err := parseAddress("http://box/a/b"); err != nil || u.JoinPath("/api/chat").String() != "http://box:80/a/b/api/chat" {
+	if u, err := parseAddress("http://box/a/b"); err != nil ||
+		u.JoinPath("/api/chat").String() != "http://box:80/a/b/api/chat" {
 		t.Errorf("a path under an address with a path is %v, %v", u.JoinPath("/api/chat"), err)
 	}
 
-	for _, address := range []string{"ftp://box", "http://user:word@box", "box:port", "box:70000", "box:0", "box:-1", "box?x",
+	for _, address := range []string{"ftp://box", "http://user:word@box", "box:port", "box:70000", "box:0",
+		"box:-1", "box?x",
 		"http://box#x", "a b", "1:2:3:4", "http://http://box", "box\x00:1\n2"} {
 		if u, err := parseAddress(address); err == nil {
 			t.Errorf("%q was taken for %s", address, u)
@@ -112,7 +114,8 @@ func TestOlderThan(t *testing.T) {
 			t.Errorf("%s: known %v, too old %v; want %v", version, known, old, want)
 		}
 	}
-	for version, want := range map[string]bool{"0.17.4": true, "0.17.4-rc1+dirty_2": true, "": false, "0 1": false, "0.1\n": false,
+	for version, want := range map[string]bool{"0.17.4": true, "0.17.4-rc1+dirty_2": true, "": false, "0 1": false,
+		"0.1\n":                 false,
 		strings.Repeat("1", 65): false} {
 		if plainVersion(version) != want {
 			t.Errorf("version %q is plain: %v", version, !want)
@@ -144,14 +147,17 @@ func TestControlTokens(t *testing.T) {
 		"tokenizer.ggml.tokens":     []any{"<unk>", "<s>", "</s>", "word", "<|im_end|>", "", "<0x0A>", "<s>x"},
 		"tokenizer.ggml.token_type": []any{2.0, 3.0, 3.0, 1.0, 3.0, 3.0, 6.0, 4.0},
 	})
-	for text, want := range map[string]string{"": "", "word": "", "a < b": "", "<0x0A>": "", "<|im_end|": "", "a<|im_end|>": "<|im_end|>",
-		"</s": "", "x</s>y": "</s>", "<<s>": "<s>", "é<unk>": "<unk>"} {
+	for text, want := range map[string]string{"": "", "word": "", "a < b": "", "<0x0A>": "", "<|im_end|": "",
+		"a<|im_end|>": "<|im_end|>",
+		"</s":         "", "x</s>y": "</s>", "<<s>": "<s>", "é<unk>": "<unk>"} {
 		if got := m.find(text); got != want {
 			t.Errorf("in %q found %q, want %q", text, got, want)
 		}
 	}
 	if controlTokens(map[string]any{"tokenizer.ggml.tokens": nil}) != nil || controlTokens(nil) != nil ||
-		controlTokens(map[string]any{"tokenizer.ggml.tokens": []any{"a"}, "tokenizer.ggml.token_type": []any{}}) != nil {
+		controlTokens(map[string]any{
+			"tokenizer.ggml.tokens": []any{"a"}, "tokenizer.ggml.token_type": []any{},
+		}) != nil {
 		t.Error("a vocabulary that the server does not tell has control tokens")
 	}
 }
@@ -186,7 +192,9 @@ func TestLargeAnswer(t *testing.T) {
 	want{nil, "too large"}.check(t, "1000 bytes of 100", x.outcome(t.Context(), err))
 
 	// What package api makes of it does not matter.
-	if err := x.outcome(t.Context(), &url.Error{Op: "Get", Err: errors.New("something")}); !strings.Contains(err.Error(), "too large") {
+	if err := x.outcome(t.Context(), &url.Error{
+		Op: "Get", Err: errors.New("something"),
+	}); !strings.Contains(err.Error(), "too large") {
 		t.Error(err)
 	}
 }

@@ -200,7 +200,9 @@ func TestServerConformance(t *testing.T) {
 			p := h.start(t, "", parallel)
 			make(t, p)
 			backendtest.Run(t, backendtest.Config{
-				Open:   func(t *testing.T) backend.Backend { return p.open(t, Options{Model: "model", Slots: parallel}) },
+				Open: func(t *testing.T) backend.Backend {
+					return p.open(t, Options{Model: "model", Slots: parallel})
+				},
 				Tokens: 4,
 				Loose:  loose,
 			})
@@ -243,7 +245,8 @@ func TestServerContext(t *testing.T) {
 	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
 	const context = 256
 	e := p.open(t, Options{Model: "tiny:latest", Context: context, Slots: 1})
-	if i := e.Info(); i.Context != context || i.Model != "tiny:latest" || i.Ops != backend.CanGenerate|backend.CanConstrain|backend.CanChoose {
+	if i := e.Info(); i.Context != context || i.Model != "tiny:latest" ||
+		i.Ops != backend.CanGenerate|backend.CanConstrain|backend.CanChoose {
 		t.Errorf("Info is %+v", i)
 	}
 	g, err := e.Generate(t.Context(), question("abc", 1))
@@ -251,11 +254,13 @@ func TestServerContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	room := context - g.PromptTokens
-	if g, err := e.Generate(t.Context(), question("abc", room)); err != nil || g.Stop == backend.StopLength && g.OutputTokens > room {
+	if g, err := e.Generate(t.Context(), question("abc", room)); err != nil ||
+		g.Stop == backend.StopLength && g.OutputTokens > room {
 		t.Errorf("a reply that just fits: %+v, %v", g, err)
 	}
 	tooLong := &backend.TooLongError{}
-	if _, err := e.Generate(t.Context(), question("abc", room+1)); !errors.As(err, &tooLong) || tooLong.Tokens != context+1 {
+	if _, err := e.Generate(t.Context(), question("abc", room+1)); !errors.As(err, &tooLong) ||
+		tooLong.Tokens != context+1 {
 		t.Errorf("a reply that may be one token too long: %v", err)
 	}
 	// Ollama takes a prompt as long as the context, although nothing can come after it.
@@ -282,7 +287,8 @@ func TestServerRepeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Stop != backend.StopLength || g.OutputTokens < repeats || g.OutputTokens > 100 || !strings.HasPrefix(g.Text, `"aaaaaaaaaa`) {
+	if g.Stop != backend.StopLength || g.OutputTokens < repeats || g.OutputTokens > 100 ||
+		!strings.HasPrefix(g.Text, `"aaaaaaaaaa`) {
 		t.Errorf("a reply that repeats itself: %+v", *g)
 	}
 }
@@ -376,7 +382,9 @@ func TestServerReplaced(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "was replaced") || errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("the model was replaced: %v", err)
 	}
-	if err := mustConnect(t, p.address).exchange().client().Delete(t.Context(), &api.DeleteRequest{Model: "tiny"}); err != nil {
+	if err := mustConnect(t, p.address).exchange().client().Delete(t.Context(), &api.DeleteRequest{
+		Model: "tiny",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	e.doubtful.Store(true)
@@ -433,7 +441,8 @@ func testFreed(t *testing.T, e *Engine) error {
 		t.Fatal(err)
 	}
 	if took > whole/2 {
-		t.Errorf("a call given up after %v of %v kept the server busy: the next one was done after %v", whole/10, whole, took)
+		t.Errorf("a call given up after %v of %v kept the server busy: the next one was done after %v",
+			whole/10, whole, took)
 	}
 	return nil
 }

@@ -46,7 +46,9 @@ func TestBeginnings(t *testing.T) {
 		_, err := beginnings(top, continuations)
 		w.check(t, fmt.Sprintf("%q", continuations), err)
 	}
-	refuse(tokens("The", 0.5, "\n", 0.25), yesNo, want{says: `none of ["Yes" "No"] begins with one of the 2 most probable tokens`})
+	refuse(tokens("The", 0.5, "\n", 0.25), yesNo, want{
+		says: `none of ["Yes" "No"] begins with one of the 2 most probable tokens`,
+	})
 	refuse(tokens("1", 0.5), []string{"1", "10"}, want{backend.ErrInvalid, `both begin with the token "1"`})
 	refuse([]api.TokenLogprob{{Token: "Yes", Logprob: 2}}, yesNo, want{says: "the log-probability 2"})
 	refuse([]api.TokenLogprob{{Token: "Yes", Logprob: math.NaN()}}, yesNo, want{says: "NaN"})
@@ -59,22 +61,27 @@ func TestScore(t *testing.T) {
 		return func(w http.ResponseWriter, r *http.Request) {
 			sent = api.ChatRequest{}
 			json.NewDecoder(r.Body).Decode(&sent)
-			fmt.Fprintf(w, `{"message":{"role":"assistant","content":"Yes"},"done":false,"logprobs":[{"token":"Yes","logprob":-0.5%s}]}
+			fmt.Fprintf(w,
+				`{"message":{"role":"assistant","content":"Yes"},"done":false,"logprobs":[{"token":"Yes","logprob":-0.5%s}]}
 {"message":{"role":"assistant","content":""},"done":true,"done_reason":"length","prompt_eval_count":12,"eval_count":1}
 `, top)
 		}
 	}
 	e := f.open(t, "chat")
 	f.on("/api/chat", reply(`,"top_logprobs":[{"token":"Yes","logprob":-0.5},{"token":"No","logprob":-1}]`))
-	req := &backend.ScoreRequest{Messages: []backend.Message{{Role: backend.User, Text: "Well?"}}, Continuations: []string{"Yes", "No"}}
+	req := &backend.ScoreRequest{
+		Messages: []backend.Message{{Role: backend.User, Text: "Well?"}}, Continuations: []string{"Yes", "No"},
+	}
 	s, err := e.Score(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.PromptTokens != 12 || len(s.LogProbs) != 2 || math.Abs(s.LogProbs[0][0]+0.5) > 1e-9 || math.Abs(s.LogProbs[1][0]+1) > 1e-9 {
+	if s.PromptTokens != 12 || len(s.LogProbs) != 2 || math.Abs(s.LogProbs[0][0]+0.5) > 1e-9 ||
+		math.Abs(s.LogProbs[1][0]+1) > 1e-9 {
 		t.Errorf("scores %+v", s)
 	}
-	if !sent.Logprobs || sent.TopLogprobs != 20 || sent.Options["num_predict"] != 1.0 || sent.Options["temperature"] != 0.0 ||
+	if !sent.Logprobs || sent.TopLogprobs != 20 || sent.Options["num_predict"] != 1.0 ||
+		sent.Options["temperature"] != 0.0 ||
 		sent.Truncate == nil || *sent.Truncate {
 		t.Errorf("sent %+v", sent)
 	}

@@ -29,7 +29,7 @@ func writeTiny(t *testing.T) []byte {
 		if len(shape) == 2 {
 			rows = int(shape[1])
 		}
-		tensors = append(tensors, gguf.TensorSource{Name: name, Type: gguf.F32, Shape: shape, Write: func(w io.Writer) error {
+		write := func(w io.Writer) error {
 			data := make([]float32, 0, rows*int(shape[0]))
 			for r := range rows {
 				for c := range int(shape[0]) {
@@ -37,7 +37,8 @@ func writeTiny(t *testing.T) []byte {
 				}
 			}
 			return binary.Write(w, binary.LittleEndian, data)
-		}})
+		}
+		tensors = append(tensors, gguf.TensorSource{Name: name, Type: gguf.F32, Shape: shape, Write: write})
 	}
 	one := func(int, int) float32 { return 1 }
 	random := func(scale float64) func(int, int) float32 {

@@ -61,7 +61,9 @@ func TestServerRestarts(t *testing.T) {
 func TestServerNeverComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := fmt.Errorf("connection refused: %w", backend.ErrUnavailable)
-		s := New(&backendtest.Fake{Before: func(context.Context, backendtest.Call) error { return away }}, Options{Slots: 4})
+		s := New(&backendtest.Fake{
+			Before: func(context.Context, backendtest.Call) error { return away },
+		}, Options{Slots: 4})
 		defer s.Close()
 		start := time.Now()
 		var wg sync.WaitGroup

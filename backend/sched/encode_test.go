@@ -27,7 +27,8 @@ func TestEncodesTogether(t *testing.T) {
 		for i := range batchInputs + 10 {
 			wg.Go(func() {
 				text := fmt.Sprint("text ", i)
-				if v, err := backend.Embed(t.Context(), s, []string{text}); err != nil || !slices.Equal(v[0], backendtest.Vector(text)) {
+				if v, err := backend.Embed(t.Context(), s, []string{text}); err != nil ||
+					!slices.Equal(v[0], backendtest.Vector(text)) {
 					t.Errorf("text %d: %v", i, err)
 				}
 			})
@@ -142,7 +143,9 @@ func TestEncodeOutputs(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 12 {
 			wg.Go(func() {
-				req := &backend.EncodeRequest{Output: backend.Outputs()[i%3], Inputs: backend.Texts(fmt.Sprint("text ", i), "other")}
+				req := &backend.EncodeRequest{
+					Output: backend.Outputs()[i%3], Inputs: backend.Texts(fmt.Sprint("text ", i), "other"),
+				}
 				want, err := new(backendtest.Fake).Encode(t.Context(), req)
 				if err != nil {
 					t.Error(err)

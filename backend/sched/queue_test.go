@@ -42,7 +42,10 @@ func BenchmarkTake(b *testing.B) {
 	var q queue
 	common := strings.Repeat("Decide whether the claim follows from the passage. ", 40)
 	add := func(i int) {
-		q.add(&call{prompt: common + fmt.Sprintf("passage %d", i%200) + strings.Repeat(" and so on", 200) + fmt.Sprint("claim ", i)})
+		q.add(&call{
+			prompt: common + fmt.Sprintf("passage %d", i%200) + strings.Repeat(" and so on", 200) +
+				fmt.Sprint("claim ", i),
+		})
 	}
 	for i := range 1000 {
 		add(i)

@@ -50,11 +50,13 @@ func agreeCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("agree", agreeHelp)
 	o.labels.add(f)
 	f.StringSliceVarP(&o.metrics, "metric", "m", nil, "look only at these metrics")
-	f.StringSliceVar(&o.peers, "peer", nil, "set beside them the scores `NAME` in the dataset's column peers; all: each of them")
+	f.StringSliceVar(&o.peers, "peer", nil,
+		"set beside them the scores `NAME` in the dataset's column peers; all: each of them")
 	f.StringVar(&o.threshold, "threshold", "",
 		"scores of at least `VALUE` mean true (default: the middle of the range)")
 	f.BoolVar(&o.pairwise, "pairwise", false, "the labels say which of two answers is better: 1 or 2")
-	f.StringVar(&o.protocol, "protocol", "", "wikieval: which of two rows a metric prefers, of assay testset --recipe wikieval")
+	f.StringVar(&o.protocol, "protocol", "",
+		"wikieval: which of two rows a metric prefers, of assay testset --recipe wikieval")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
 	f.StringVar(&o.format, "format", "table", strings.Join(report.StudyFormats(), ", "))
 	if err := parse(f, args, 1, 1); err != nil {

@@ -40,7 +40,8 @@ type corpusOptions struct {
 }
 
 func (o *corpusOptions) add(f *pflag.FlagSet) {
-	f.StringVar(&o.path, "corpus", "", "the documents: a `FOLDER` of .txt, .md and .html files, or a JSON Lines or Parquet file")
+	f.StringVar(&o.path, "corpus", "",
+		"the documents: a `FOLDER` of .txt, .md and .html files, or a JSON Lines or Parquet file")
 	f.IntVar(&o.sizes.Words, "passage-words", 120, "a passage has at most `N` words, in whole sentences")
 	f.IntVar(&o.sizes.Overlap, "overlap", 1, "sentences that a passage repeats from the end of the one before")
 }
@@ -85,7 +86,8 @@ type corpusConfig struct {
 }
 
 // index indexes the passages, with a progress bar where they are embedded.
-func index(ctx context.Context, s *std, method corpus.Method, passages []corpus.Passage, embedder backend.Backend) (*corpus.Retriever, error) {
+func index(ctx context.Context, s *std, method corpus.Method, passages []corpus.Passage,
+	embedder backend.Backend) (*corpus.Retriever, error) {
 	s.note("indexing %d passages", len(passages))
 	meter := newMeter(s, len(passages), 0)
 	defer meter.stop()
@@ -139,8 +141,10 @@ func answerCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("answer", answerHelp)
 	o.corpus.add(f)
 	f.StringVar(&o.questions, "questions", "", "the questions: a dataset `FILE`")
-	f.StringVarP(&o.output, "output", "o", "", "the `FILE` of answers: JSON Lines, or Parquet if its name ends in .parquet")
-	f.StringVar(&o.retrieve, "retrieve", "both", "how passages are found: embed (nearest vectors), bm25 (words) or both")
+	f.StringVarP(&o.output, "output", "o", "",
+		"the `FILE` of answers: JSON Lines, or Parquet if its name ends in .parquet")
+	f.StringVar(&o.retrieve, "retrieve", "both",
+		"how passages are found: embed (nearest vectors), bm25 (words) or both")
 	f.IntVar(&o.top, "top", 5, "answer from the best `N` passages")
 	o.stack.add(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` with an answer.tmpl that replaces the built-in prompt")
@@ -203,8 +207,13 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
-	answerer := &testset.Answerer{Writer: &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed}, Retriever: retriever, Top: o.top}
-	return o.answer(ctx, s, answerer, questions, j, answerReport{Documents: len(docs.Documents), Passages: len(passages)})
+	answerer := &testset.Answerer{
+		Writer:    &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed},
+		Retriever: retriever, Top: o.top,
+	}
+	return o.answer(ctx, s, answerer, questions, j, answerReport{
+		Documents: len(docs.Documents), Passages: len(passages),
+	})
 }
 
 // readQuestions reads the questions, all of which must be readable.
@@ -229,7 +238,8 @@ func (o *answerOptions) readQuestions(ctx context.Context) ([]*metrics.Sample, d
 }
 
 // answer answers the questions that the journal does not have yet, and writes the file.
-func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer, questions []*metrics.Sample, j *runs.Journal, r answerReport) error {
+func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer, questions []*metrics.Sample,
+	j *runs.Journal, r answerReport) error {
 	var rows []any
 	failed := ""
 	count := func(id, problem string) {

@@ -219,7 +219,8 @@ func (o *benchOptions) speeds(ctx context.Context, s *std, b *benchmark, batched
 	return nil
 }
 
-func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n int, b *benchmark) (benchSpeed, error) {
+func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n int,
+	b *benchmark) (benchSpeed, error) {
 	e, err := openLlama(ctx, s, stack, wanted{backend.Judge, stack.named(backend.Judge), backend.CanGenerate})
 	if err != nil {
 		return benchSpeed{}, err
@@ -238,7 +239,9 @@ func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n
 		return benchSpeed{}, err
 	}
 	s.note("%d sequences: %.1f tokens/s of prompt, %.1f of reply", n, speed.PromptRate(), speed.ReplyRate())
-	return benchSpeed{Shape: shape, PromptRate: speed.PromptRate(), ReplyRate: speed.ReplyRate(), Rate: speed.Rate()}, nil
+	return benchSpeed{
+		Shape: shape, PromptRate: speed.PromptRate(), ReplyRate: speed.ReplyRate(), Rate: speed.Rate(),
+	}, nil
 }
 
 // readBatched reads what llama-batched-bench wrote: tokens a second by shape. There is none without a path.
@@ -269,7 +272,8 @@ func readBatched(path string) (map[llama.Shape]*batchedSpeed, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s is not what llama-batched-bench writes as JSONL: %w", path, err)
 		}
-		rates[llama.Shape{Sequences: line.PL, Prompt: line.PP, Reply: line.TG}] = &batchedSpeed{line.Prompt, line.Reply, line.Both}
+		shape := llama.Shape{Sequences: line.PL, Prompt: line.PP, Reply: line.TG}
+		rates[shape] = &batchedSpeed{line.Prompt, line.Reply, line.Both}
 	}
 }
 
@@ -297,7 +301,9 @@ func (o *benchOptions) peer(ctx context.Context, s *std) (benchPeer, error) {
 	if err != nil {
 		return benchPeer{}, err
 	}
-	return benchPeer{Engine: st.roles[backend.Judge].Info().Engine, Failed: r.Failed, RowsPerMinute: r.RowsPerMinute}, nil
+	return benchPeer{
+		Engine: st.roles[backend.Judge].Info().Engine, Failed: r.Failed, RowsPerMinute: r.RowsPerMinute,
+	}, nil
 }
 
 // score scores the dataset with the metrics of the RAGAS paper, through models that it closes, and tells how long
@@ -354,8 +360,9 @@ func (b *benchmark) write(w io.Writer, format string) error {
 			"batched-bench: prompt", "reply", "both", "ratio"})
 		for _, v := range b.Speeds {
 			peer := cmp.Or(v.Batched, new(batchedSpeed))
-			t.AppendRow(table.Row{v.Sequences, fmt.Sprintf("%d + %d", v.Prompt, v.Reply), figure(v.PromptRate, 1), figure(v.ReplyRate, 1),
-				figure(v.Rate, 1), figure(peer.PromptRate, 1), figure(peer.ReplyRate, 1), figure(peer.Rate, 1), figure(v.Ratio, 2)})
+			t.AppendRow(table.Row{v.Sequences, fmt.Sprintf("%d + %d", v.Prompt, v.Reply),
+				figure(v.PromptRate, 1), figure(v.ReplyRate, 1), figure(v.Rate, 1),
+				figure(peer.PromptRate, 1), figure(peer.ReplyRate, 1), figure(peer.Rate, 1), figure(v.Ratio, 2)})
 		}
 		render(t)
 	}
@@ -372,7 +379,8 @@ func (b *benchmark) write(w io.Writer, format string) error {
 		t.AppendRow(table.Row{"prefix efficiency", figure(r.PrefixEfficiency, 3)})
 		t.AppendRow(table.Row{"packing", figure(r.Packing, 3)})
 		t.AppendRow(table.Row{"idle while work waited", fmt.Sprintf("%.1f%%", 100*r.Idle)})
-		t.AppendRow(table.Row{"prompt tokens, of which prefilled", fmt.Sprintf("%d, %d", r.PromptTokens, r.PromptComputed)})
+		t.AppendRow(table.Row{"prompt tokens, of which prefilled",
+			fmt.Sprintf("%d, %d", r.PromptTokens, r.PromptComputed)})
 		t.AppendRow(table.Row{"completion tokens", r.OutputTokens})
 		t.AppendRow(table.Row{"draft tokens proposed, accepted", fmt.Sprintf("%d, %d", r.Drafted, r.Guessed)})
 		render(t)

@@ -39,7 +39,8 @@ func compareCommand(ctx context.Context, s *std, args []string) error {
 	var o compareOptions
 	f := s.flags("compare", compareHelp)
 	f.StringSliceVarP(&o.metrics, "metric", "m", nil, "compare only these metrics")
-	f.Float64Var(&o.detect, "detect", 0, "say how many rows it takes to see a difference of this `SIZE` (default 0.05 of the range)")
+	f.Float64Var(&o.detect, "detect", 0,
+		"say how many rows it takes to see a difference of this `SIZE` (default 0.05 of the range)")
 	f.Float64Var(&o.power, "power", 0.8, "the chance of seeing it")
 	f.IntVar(&o.changed, "changed", 5, "list so many samples that changed most")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")

@@ -44,12 +44,15 @@ func (p *page) costs(file string) error {
 	if j, ok := r.Runs[0].Manifest.Config.Models()[backend.Judge]; ok {
 		judge = j.Name
 	}
-	p.print("\n## What a row costs\n\nMeasured over %d rows of the examples with %s, each metric as if it were alone: answers that metrics share "+
-		"are\ncomputed once in a run, and so is what prompts have in common. Metrics that are not in the list ask nothing, or had no row.\n\n"+
-		"| metric | calls | prompt tokens | generated tokens |\n| --- | ---: | ---: | ---: |\n", r.Runs[0].Samples, judge)
+	p.print("\n## What a row costs\n\nMeasured over %d rows of the examples with %s, each metric as if it were "+
+		"alone: answers that metrics share are\ncomputed once in a run, and so is what prompts have in common. "+
+		"Metrics that are not in the list ask nothing, or had no row.\n\n"+
+		"| metric | calls | prompt tokens | generated tokens |\n| --- | ---: | ---: | ---: |\n",
+		r.Runs[0].Samples, judge)
 	for _, c := range r.Metrics {
 		if rows := float64(c.N + c.Failed); rows > 0 && c.Calls > 0 {
-			p.print("| `%s` | %.1f | %.0f | %.0f |\n", c.Name, float64(c.Calls)/rows, float64(c.PromptTokens)/rows, float64(c.OutputTokens)/rows)
+			p.print("| `%s` | %.1f | %.0f | %.0f |\n", c.Name, float64(c.Calls)/rows, float64(c.PromptTokens)/rows,
+				float64(c.OutputTokens)/rows)
 		}
 	}
 	return p.err

@@ -20,8 +20,10 @@ type criteriaOptions struct {
 }
 
 func (o *criteriaOptions) add(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.files, "criteria", nil, "a `FILE` of criteria of your own, YAML or JSON, repeatable: docs/criteria.md")
-	f.StringArrayVar(&o.words, "criterion", nil, "one criterion in `WORDS`, \"NAME: what the answer should be like\", repeatable")
+	f.StringArrayVar(&o.files, "criteria", nil,
+		"a `FILE` of criteria of your own, YAML or JSON, repeatable: docs/criteria.md")
+	f.StringArrayVar(&o.words, "criterion", nil,
+		"one criterion in `WORDS`, \"NAME: what the answer should be like\", repeatable")
 }
 
 // load returns the metrics that the flags describe, and the digest of their words: nil and "" if there are none.

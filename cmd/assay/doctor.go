@@ -61,7 +61,8 @@ func (d *doctor) say(thing string, st status, mend, format string, args ...any) 
 
 func doctorCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("doctor", doctorHelp)
-	address := f.String("address", "", "the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
+	address := f.String("address", "",
+		"the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
 	format := f.String("format", "table", "table or json")
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
@@ -135,7 +136,8 @@ func (d *doctor) folder() {
 	case err != nil:
 		d.say("folder", good, "", "%s", d.home)
 	case usage.Free < 2e9:
-		d.say("folder", fair, "a model takes 0.5 GB and more: make room", "%s, only %s free", d.home, size(int64(usage.Free)))
+		d.say("folder", fair, "a model takes 0.5 GB and more: make room", "%s, only %s free", d.home,
+			size(int64(usage.Free)))
 	default:
 		d.say("folder", good, "", "%s, %s free", d.home, size(int64(usage.Free)))
 	}
@@ -143,7 +145,8 @@ func (d *doctor) folder() {
 
 // library checks that llama.cpp is there and loads.
 func (d *doctor) library() bool {
-	const mend = "make demo installs it, and so does assay models engine --gpu none; --install FILE installs an archive that you have"
+	const mend = "make demo installs it, and so does assay models engine --gpu none; --install FILE installs an " +
+		"archive that you have"
 	e, err := models.FindEngine(d.home)
 	if err != nil {
 		d.say("llama.cpp", bad, mend, "%v", err)
@@ -167,7 +170,8 @@ func (d *doctor) library() bool {
 func (d *doctor) cards(dir string) {
 	d.gpus = llama.GPUs()
 	for _, g := range d.gpus {
-		d.say("gpu", good, "", "%s: %s, %s of memory, %s free", g.Name, g.Description, size(int64(g.Total)), size(int64(g.Free)))
+		d.say("gpu", good, "", "%s: %s, %s of memory, %s free", g.Name, g.Description, size(int64(g.Total)),
+			size(int64(g.Free)))
 	}
 	kind, err := llama.GPULibrary(dir)
 	switch {
@@ -210,7 +214,8 @@ func (d *doctor) models() (judge bool) {
 		return false
 	}
 	if len(list) == 0 {
-		d.say("models", bad, "make demo fetches two small ones; assay models import --name NAME FILE adds a GGUF file", "none")
+		d.say("models", bad, "make demo fetches two small ones; assay models import --name NAME FILE adds a GGUF file",
+			"none")
 		return false
 	}
 	for _, m := range list {
@@ -227,13 +232,15 @@ func (d *doctor) models() (judge bool) {
 // model checks one model and reports whether it can judge here.
 func (d *doctor) model(m models.Model, info *gguf.Info) (judge bool) {
 	kind := modelKind(info)
-	what := fmt.Sprintf("%s, %s %s, %s, context %d%s", kind, info.Architecture, info.Quantisation, size(info.Size), info.Context, d.place(info))
+	what := fmt.Sprintf("%s, %s %s, %s, context %d%s",
+		kind, info.Architecture, info.Quantisation, size(info.Size), info.Context, d.place(info))
 	vm, err := mem.VirtualMemory()
 	switch {
 	case m.Err != nil:
 		d.say(m.Name, fair, "import it again", "%s; its record cannot be read: %v", what, m.Err)
 	case err == nil && uint64(info.Size) > vm.Available:
-		d.say(m.Name, bad, "close other programs, or use a smaller model or quantisation", "%s: more than the free memory", what)
+		d.say(m.Name, bad, "close other programs, or use a smaller model or quantisation",
+			"%s: more than the free memory", what)
 		return false
 	case kind == "judge" && info.Template == "":
 		d.say(m.Name, fair, "take the chat or instruct variant of the model", "%s; it has no chat template", what)
@@ -267,7 +274,8 @@ func (d *doctor) place(info *gguf.Info) string {
 // slow reports whether weights of a type are slow to compute with on a processor: the 1- to 3-bit
 // "i" types look every weight up in a table.
 func slow(quantisation string) bool {
-	return strings.HasPrefix(quantisation, "IQ1") || strings.HasPrefix(quantisation, "IQ2") || strings.HasPrefix(quantisation, "IQ3")
+	return strings.HasPrefix(quantisation, "IQ1") || strings.HasPrefix(quantisation, "IQ2") ||
+		strings.HasPrefix(quantisation, "IQ3")
 }
 
 // cache checks the answer cache.

@@ -13,7 +13,8 @@ func TestImports(t *testing.T) {
 	const module = "github.com/assay-eval/assay/"
 	families := []string{"metrics/judged", "metrics/likelihood", "metrics/vector", "metrics/text", "metrics/form",
 		"metrics/retrieval", "metrics/agent", "metrics/criteria"}
-	family := []string{"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts"} // never each other, never an engine
+	// never each other, never an engine
+	family := []string{"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts"}
 	may := map[string][]string{
 		"tokenize":            {},
 		"internal/stats":      {},
@@ -45,16 +46,19 @@ func TestImports(t *testing.T) {
 		"internal/judge":      {"metrics", "metrics/all", "internal/stats"},
 		"internal/corpus":     {"backend", "tokenize", "internal/parquet"},
 		"internal/testset":    {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus"},
-		"internal/report":     {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats", "internal/runs", "internal/study"},
-		"cmd/assay":           nil, // anything but internal/stats
+		"internal/report": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats",
+			"internal/runs", "internal/study"},
+		"cmd/assay": nil, // anything but internal/stats
 
 		"internal/parquet/bounds": {},
 		"backend/llama/grammar":   {},
-		"internal/runs":           {"backend", "metrics", "metrics/prompts", "internal/stats", "internal/parquet"}, // stats: a manifest holds calibration maps
-		"internal/runs/runstest":  {"metrics", "internal/runs"},
-		"internal/study":          {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/dataset", "internal/judge", "internal/runs", "internal/stats", "internal/study/labels"},
-		"internal/study/labels":   {"metrics", "internal/dataset", "internal/runs"},
-		"internal/desk":           {"metrics", "internal/report", "internal/study/labels"},
+		// stats: a manifest holds calibration maps
+		"internal/runs":          {"backend", "metrics", "metrics/prompts", "internal/stats", "internal/parquet"},
+		"internal/runs/runstest": {"metrics", "internal/runs"},
+		"internal/study": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/dataset",
+			"internal/judge", "internal/runs", "internal/stats", "internal/study/labels"},
+		"internal/study/labels": {"metrics", "internal/dataset", "internal/runs"},
+		"internal/desk":         {"metrics", "internal/report", "internal/study/labels"},
 	}
 	lines := append(imports(t, ".", module+"..."), imports(t, "../../backend/gollama", "./...")...)
 	seen := 0

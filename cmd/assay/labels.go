@@ -12,9 +12,11 @@ import (
 type labelOptions struct{ labels.Source }
 
 func (o *labelOptions) add(f *pflag.FlagSet) {
-	f.StringVar(&o.Human, "human", "", "the `FIELD` that holds the labels: a member of the column human, a column, or COLUMN.MEMBER")
+	f.StringVar(&o.Human, "human", "",
+		"the `FIELD` that holds the labels: a member of the column human, a column, or COLUMN.MEMBER")
 	f.StringVar(&o.Data, "data", "", "the dataset `FILE`, where it is not any more where the run found it")
-	f.StringVar(&o.File, "labels", "", "a `FILE` of labels: columns sample and label (or FIELD), also run for several runs")
+	f.StringVar(&o.File, "labels", "",
+		"a `FILE` of labels: columns sample and label (or FIELD), also run for several runs")
 	f.StringVar(&o.Positive, "positive", "", "make labels of at least `VALUE` true, and others false")
 }
 

@@ -139,8 +139,9 @@ func (s *std) overview(list []metrics.Metric) {
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
 	t.Render()
-	fmt.Fprintf(s.out, "\n%d methods. A metric is dimension/method; a dimension by itself means the method with a star.\n"+
-		"assay metrics DIMENSION describes its methods, assay metrics NAME shows one with its prompts. Presets:\n\n", n)
+	fmt.Fprintf(s.out, "\n%d methods. A metric is dimension/method; a dimension by itself means the method with a "+
+		"star.\nassay metrics DIMENSION describes its methods, assay metrics NAME shows one with its prompts. "+
+		"Presets:\n\n", n)
 	for _, p := range all.Presets() {
 		fmt.Fprintf(s.out, "  --preset %-12s %s\n", p.Name, p.Doc)
 	}
@@ -173,8 +174,8 @@ func (s *std) describe(m metrics.Metric) {
 
 func row(m metrics.Metric) metricRow {
 	r := metricRow{Name: m.Name, Doc: m.Doc, Formula: m.Formula, Source: m.Source, Min: m.Min, Max: m.Max,
-		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls, Prompts: prompts.Names(m.Prompts), AskFields: backend.Fields(m.Asks),
-		Aliases: m.Aliases, Settings: m.Settings}
+		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls,
+		Prompts: prompts.Names(m.Prompts), AskFields: backend.Fields(m.Asks), Aliases: m.Aliases, Settings: m.Settings}
 	return r
 }
 
@@ -225,10 +226,10 @@ func (s *std) explain(ctx context.Context, m metrics.Metric, texts prompts.Set) 
 func writeMetricsPage(ctx context.Context, w io.Writer, list []metrics.Metric, costs string) error {
 	p := &page{w: w}
 	p.print("# Metrics\n\n" +
-		"Made by `assay metrics --format md`. A metric's name is `dimension/method`; the dimension by itself means the method with a\n" +
-		"star. `assay metrics NAME` shows one with its prompts. Ranges end in what is best.\n" +
-		"What stands after an `@` sets a method otherwise (`rouge1@recall`), and after \"also\" stand other names of the same one. " +
-		"Names\nof earlier versions (`rouge1_recall`) go on working.\n\n## Presets\n\n" +
+		"Made by `assay metrics --format md`. A metric's name is `dimension/method`; the dimension by itself means " +
+		"the method with a\nstar. `assay metrics NAME` shows one with its prompts. Ranges end in what is best.\n" +
+		"What stands after an `@` sets a method otherwise (`rouge1@recall`), and after \"also\" stand other names of " +
+		"the same one. Names\nof earlier versions (`rouge1_recall`) go on working.\n\n## Presets\n\n" +
 		"| `--preset` | metrics |\n| --- | --- |\n")
 	for _, preset := range all.Presets() {
 		p.print("| `%s` | %s: `%s` |\n", preset.Name, preset.Doc, strings.Join(preset.Metrics, "` `"))
@@ -238,7 +239,8 @@ func writeMetricsPage(ctx context.Context, w io.Writer, list []metrics.Metric, c
 			return err
 		}
 		if d := dimensionOf(m); i == 0 || d != dimensionOf(list[i-1]) {
-			p.print("\n## %s\n\n| method | measures | value | range | needs | calls | source |\n| --- | --- | --- | --- | --- | --- | --- |\n", d)
+			p.print("\n## %s\n\n| method | measures | value | range | needs | calls | source |\n"+
+				"| --- | --- | --- | --- | --- | --- | --- |\n", d)
 		}
 		_, method, _ := strings.Cut(m.Name, "/")
 		ends := fmt.Sprintf("%v to %v", m.Min, m.Max)
@@ -249,7 +251,8 @@ func writeMetricsPage(ctx context.Context, w io.Writer, list []metrics.Metric, c
 		if models := modelsOf(m); models != "-" {
 			calls = models + ": " + calls
 		}
-		p.print("| `%s`%s%s | %s | %s | %s | %s | %s | %s |\n", method, marked(m), otherwise(m), cell(m.Doc), cell(m.Formula), ends, cell(m.Needs.String()), cell(calls), cell(m.Source))
+		p.print("| `%s`%s%s | %s | %s | %s | %s | %s | %s |\n", method, marked(m), otherwise(m), cell(m.Doc),
+			cell(m.Formula), ends, cell(m.Needs.String()), cell(calls), cell(m.Source))
 	}
 	if costs != "" && p.err == nil {
 		p.err = p.costs(costs)

@@ -25,6 +25,7 @@ func TestMetricsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(old, page.Bytes()) {
-		t.Error("docs/metrics.md is not as assay metrics --format md writes it: go test ./cmd/assay -run MetricsPage -update")
+		t.Error("docs/metrics.md is not as assay metrics --format md writes it: go test ./cmd/assay -run MetricsPage " +
+			"-update")
 	}
 }

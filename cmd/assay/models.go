@@ -299,9 +299,11 @@ func removeModel(s *std, home string, args []string) error {
 
 func engineCommand(ctx context.Context, s *std, home string, args []string) error {
 	f := s.flags("models engine", modelsHelp)
-	gpu := f.String("gpu", "", "fetch with npm, where needed, and use the libraries for this `KIND`: "+strings.Join(models.GPUKinds(), ", "))
-	archives := f.StringArray("install", nil, "install an archive `FILE` or a folder of llama.cpp "+models.EngineVersion+
-		" libraries; twice for a CUDA package and its extension")
+	gpu := f.String("gpu", "",
+		"fetch with npm, where needed, and use the libraries for this `KIND`: "+strings.Join(models.GPUKinds(), ", "))
+	archives := f.StringArray("install", nil,
+		"install an archive `FILE` or a folder of llama.cpp "+models.EngineVersion+
+			" libraries; twice for a CUDA package and its extension")
 	format := f.String("format", "table", "table or json")
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
@@ -321,7 +323,8 @@ func engineCommand(ctx context.Context, s *std, home string, args []string) erro
 
 func fetchEngine(ctx context.Context, s *std, home, gpu string) error {
 	if !slices.Contains(models.GPUKinds(), gpu) {
-		return usagef("no package is known for %q on this machine: there is %s", gpu, strings.Join(models.GPUKinds(), ", "))
+		return usagef("no package is known for %q on this machine: there is %s", gpu,
+			strings.Join(models.GPUKinds(), ", "))
 	}
 	e, err := models.FetchEngine(ctx, home, gpu, s.note)
 	if err != nil {

@@ -38,7 +38,8 @@ func shortSamples(n int) iter.Seq2[*metrics.Sample, error] {
 				ID:       fmt.Sprint("row ", i),
 				Question: fmt.Sprintf("When does ferry %d sail, and what does it cost?", i),
 				Answer:   fmt.Sprintf("Ferry %d sails in May. It costs %d euros.", i, i%90),
-				Contexts: []string{fmt.Sprintf("Ferry %d sails from May on. It is %d years old. A ticket costs %d euros.", i, i%50, i%90)},
+				Contexts: []string{fmt.Sprintf("Ferry %d sails from May on. It is %d years old. A ticket costs %d "+
+					"euros.", i, i%50, i%90)},
 			}, nil)
 			if !ok {
 				return
@@ -55,12 +56,14 @@ func scoreAll(tb testing.TB, judge, embedder backend.Backend, samples iter.Seq2[
 		tb.Fatal(err)
 	}
 	enc := json.NewEncoder(io.Discard)
-	err = metrics.Run(tb.Context(), samples, ms, metrics.Models{Roles: metrics.Roles{backend.Judge: judge, backend.Embedder: embedder}}, metrics.Options{}, func(r metrics.Result) error {
-		if r.Score != nil {
-			scores++
-		}
-		return enc.Encode(r)
-	})
+	err = metrics.Run(tb.Context(), samples, ms,
+		metrics.Models{Roles: metrics.Roles{backend.Judge: judge, backend.Embedder: embedder}}, metrics.Options{},
+		func(r metrics.Result) error {
+			if r.Score != nil {
+				scores++
+			}
+			return enc.Encode(r)
+		})
 	if err != nil {
 		tb.Fatal(err)
 	}

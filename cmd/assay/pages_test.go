@@ -17,7 +17,8 @@ func TestReadmeCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("%d methods, named `dimension/method`", len(all.All())); !strings.Contains(string(text), want) {
+	want := fmt.Sprintf("%d methods, named `dimension/method`", len(all.All()))
+	if !strings.Contains(string(text), want) {
 		t.Errorf("README does not say %q", want)
 	}
 }

@@ -43,7 +43,8 @@ func ppiCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("ppi", ppiHelp)
 	o.labels.add(f)
 	f.StringVarP(&o.metric, "metric", "m", "", "the metric whose scores are used, where the run has several")
-	f.Float64Var(&o.width, "width", 0, "say how many labels make the interval so `WIDE` (default half as wide as it is)")
+	f.Float64Var(&o.width, "width", 0,
+		"say how many labels make the interval so `WIDE` (default half as wide as it is)")
 	f.BoolVar(&o.rank, "rank", false, "rank several runs by their estimates")
 	f.Float64Var(&o.level, "level", 0.95, "confidence of the interval")
 	f.StringVar(&o.format, "format", "table", strings.Join(report.StudyFormats(), ", "))
@@ -95,7 +96,8 @@ func (o *ppiOptions) system(ctx context.Context, s *std, dir string) (*study.Sys
 		return nil, err
 	}
 	if n := l.Unfair; n > 0 {
-		s.warn("%d labels are of rows that were picked because the metric is uncertain of them: they are no fair sample, and the estimate is biased by them", n)
+		s.warn("%d labels are of rows that were picked because the metric is uncertain of them: they are no fair "+
+			"sample, and the estimate is biased by them", n)
 	}
 	return study.NewSystem(run, m, l, o.level)
 }

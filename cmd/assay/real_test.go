@@ -42,7 +42,9 @@ func TestEncoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	realScript(t, "encoder.txtar", map[string]string{"ASSAY_LLAMA_LIB": env[0], "ENCODER": asset, "OLLAMA_HOST": "http://127.0.0.1:9"})
+	realScript(t, "encoder.txtar", map[string]string{
+		"ASSAY_LLAMA_LIB": env[0], "ENCODER": asset, "OLLAMA_HOST": "http://127.0.0.1:9",
+	})
 }
 
 // TestOllama runs testdata/real/ollama.txtar with a real server and real models.

@@ -41,7 +41,8 @@ func reportCommand(ctx context.Context, s *std, args []string) error {
 		case *output == "" || *output == "-":
 			return usageError{withHint(errors.New("a Parquet file is no text to print"), "-o FILE names a file for it")}
 		case len(*under)+len(maps.files) > 0:
-			return usagef("--format parquet writes the scores as they are: --fail-under and --calibration belong to a summary")
+			return usagef("--format parquet writes the scores as they are: --fail-under and --calibration belong to " +
+				"a summary")
 		}
 		return writeScores(ctx, s, *output, f.Args())
 	}

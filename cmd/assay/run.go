@@ -70,28 +70,33 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("run", runHelp)
 	f.StringVarP(&o.data, "data", "d", "", "the dataset `FILE` (- for standard input)")
 	f.StringSliceVarP(&o.metrics, "metrics", "m", nil, "metrics, comma separated: assay metrics lists them")
-	f.StringVar(&o.preset, "preset", "", "a named list of metrics (default ragas-paper, without --metrics and criteria)")
+	f.StringVar(&o.preset, "preset", "",
+		"a named list of metrics (default ragas-paper, without --metrics and criteria)")
 	o.criteria.add(f)
 	o.judges.add(f)
 	o.calibration.add(f, "show a metric's mean as a probability, too, by the `MAP` of assay calibrate; repeatable")
 	o.stack.add(f)
 	o.stack.addEncoder(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
-	f.StringVarP(&o.output, "output", "o", "", "the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
+	f.StringVarP(&o.output, "output", "o", "",
+		"the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard another run that the folder holds")
 	f.IntVar(&o.limit, "limit", 0, "score only the first `N` rows")
 	f.StringVar(&o.qrels, "qrels", "", "a `FILE` of relevance judgements, by row id: query, iteration, passage, grade")
-	f.BoolVar(&o.complete, "complete", false, "score judged queries that the dataset lacks, as if nothing had been retrieved")
+	f.BoolVar(&o.complete, "complete", false,
+		"score judged queries that the dataset lacks, as if nothing had been retrieved")
 	f.StringToStringVar(&o.mapping, "map", nil, "name a column: `FIELD=COLUMN`, repeatable")
 	f.BoolVar(&o.skipBad, "skip-bad-rows", false, "leave out rows that cannot be read, and count them")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
-	f.StringVar(&o.maxFailures, "max-failures", "", "exit with 3 if more results fail than this count or `SHARE` (10, 5%)")
+	f.StringVar(&o.maxFailures, "max-failures", "",
+		"exit with 3 if more results fail than this count or `SHARE` (10, 5%)")
 	f.StringVar(&o.format, "format", "table", "how the summary is printed: "+strings.Join(report.Formats(), ", "))
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	if o.data == "" {
-		return usageError{withHint(errors.New("no dataset"), "assay run --data FILE; assay run --help explains the rest")}
+		return usageError{withHint(errors.New("no dataset"),
+			"assay run --data FILE; assay run --help explains the rest")}
 	}
 	return o.run(ctx, s)
 }
@@ -123,7 +128,8 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	m := o.manifest(plan, models)
 	for _, c := range plan.maps {
 		if err := study.CheckOrigin(&c.Calibration, &m.Config); err != nil {
-			return usageError{withHint(fmt.Errorf("--calibration %s: %w", c.Path, err), "make another map, from labelled rows that were scored as these will be: assay calibrate")}
+			return usageError{withHint(fmt.Errorf("--calibration %s: %w", c.Path, err),
+				"make another map, from labelled rows that were scored as these will be: assay calibrate")}
 		}
 	}
 	dir := o.output
@@ -190,7 +196,9 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	if o.limit < 0 {
 		return nil, usagef("--limit is %d: it takes a positive number of rows", o.limit)
 	}
-	p.data, err = dataset.Open(ctx, o.data, dataset.Options{Map: o.mapping, Limit: o.limit, Qrels: o.qrels, Complete: o.complete})
+	p.data, err = dataset.Open(ctx, o.data, dataset.Options{
+		Map: o.mapping, Limit: o.limit, Qrels: o.qrels, Complete: o.complete,
+	})
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -304,8 +312,8 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 	sum := p.data.Summary()
 	m := runs.Manifest{Tool: "assay " + buildVersion(), Started: runs.Now(), Notes: sum.Notes, Calibrations: p.maps}
 	m.Config = runs.Config{
-		Dataset: runs.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit, Map: o.mapping,
-			Qrels: sum.Qrels, Complete: o.complete},
+		Dataset: runs.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit,
+			Map: o.mapping, Qrels: sum.Qrels, Complete: o.complete},
 		IdentityFields: models.Identities().Fields(),
 
 		Criteria: p.criteria,
@@ -450,7 +458,8 @@ func (o *runOptions) conclude(ctx context.Context, s *std, p *plan, dir string) 
 		return fmt.Errorf("nothing could be scored: %s says why, row by row", filepath.Join(dir, "results.jsonl"))
 	}
 	if p.failures.crossed(failed, scores+failed) {
-		return thresholdError{fmt.Errorf("%d of %d results failed, more than --max-failures %s", failed, scores+failed, o.maxFailures)}
+		return thresholdError{fmt.Errorf("%d of %d results failed, more than --max-failures %s",
+			failed, scores+failed, o.maxFailures)}
 	}
 	return nil
 }

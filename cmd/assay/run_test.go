@@ -46,7 +46,9 @@ func TestCountTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.score(t.Context(), &std{err: new(bytes.Buffer)}, p, models, w, func() runs.Calls { return runs.Calls{} }); err != nil {
+		if err := o.score(t.Context(), &std{err: new(bytes.Buffer)}, p, models, w, func() runs.Calls {
+			return runs.Calls{}
+		}); err != nil {
 			t.Fatal(err)
 		}
 		results, err := os.ReadFile(filepath.Join(dir, folder, "results.jsonl"))
@@ -57,7 +59,8 @@ func TestCountTokens(t *testing.T) {
 	}
 
 	want := score("whole")
-	if n := bytes.Count(want, []byte(`"score":{`)); n != 3 || !bytes.Contains(want, []byte("in 2 of 4 references of the dataset")) {
+	if n := bytes.Count(want, []byte(`"score":{`)); n != 3 ||
+		!bytes.Contains(want, []byte("in 2 of 4 references of the dataset")) {
 		t.Errorf("%d scores: %s", n, want)
 	}
 
@@ -85,7 +88,8 @@ func TestCountTokens(t *testing.T) {
 		if (got.Config.Frequencies == m.Config.Frequencies) != same {
 			t.Errorf("%s: the count is %q, and was %q", what, got.Config.Frequencies, m.Config.Frequencies)
 		}
-		if asked := models.Role(backend.Embedder).(*backendtest.Fake).Stats().Calls() > 0; asked != (got.Config.Frequencies != "") {
+		asked := models.Role(backend.Embedder).(*backendtest.Fake).Stats().Calls() > 0
+		if asked != (got.Config.Frequencies != "") {
 			t.Errorf("%s: the model was asked: %v, and the count is %q", what, asked, got.Config.Frequencies)
 		}
 	}

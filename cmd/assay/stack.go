@@ -31,12 +31,16 @@ type stackOptions struct {
 }
 
 func (o *stackOptions) add(f *pflag.FlagSet) {
-	f.StringVarP(&o.backend, "backend", "b", "llama", "the `ENGINE` that runs the models: llama (in this process) or ollama")
+	f.StringVarP(&o.backend, "backend", "b", "llama",
+		"the `ENGINE` that runs the models: llama (in this process) or ollama")
 	o.addModel(f, backend.Judge)
 	o.addModel(f, backend.Embedder)
-	f.StringVar(&o.address, "address", "", "the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
-	f.StringVar(&o.cache, "cache", "use", "answers from earlier runs: use, refresh (ask anew), verify (ask anew and compare) or off")
-	f.IntVar(&o.context, "context", 0, "`TOKENS` of prompt and reply together (default what the model was trained for, at most 4096)")
+	f.StringVar(&o.address, "address", "",
+		"the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
+	f.StringVar(&o.cache, "cache", "use",
+		"answers from earlier runs: use, refresh (ask anew), verify (ask anew and compare) or off")
+	f.IntVar(&o.context, "context", 0,
+		"`TOKENS` of prompt and reply together (default what the model was trained for, at most 4096)")
 	f.IntVar(&o.slots, "slots", 0, "calls served at once (default 16; with ollama, what the server allows)")
 	f.IntVar(&o.threads, "threads", 0, "threads of the llama engine (default chosen by measurement)")
 }
@@ -50,7 +54,8 @@ type roleFlag struct{ name, usage string }
 var roleFlags = map[backend.Role]roleFlag{
 	backend.Judge:    {"model", "the judge: a name from assay models, or a GGUF file; with ollama, its name there"},
 	backend.Embedder: {"embed-model", "the embedding model, likewise"},
-	backend.Encoder:  {"encoder-model", "the encoder judge, or a reranker: a name from assay models, or a GGUF file; of the llama engine only"},
+	backend.Encoder: {"encoder-model",
+		"the encoder judge, or a reranker: a name from assay models, or a GGUF file; of the llama engine only"},
 }
 
 func (o *stackOptions) addModel(f *pflag.FlagSet, role backend.Role) {
@@ -118,7 +123,8 @@ type wanted struct {
 }
 
 // open opens one model and puts the decorators around it.
-func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted, mode cache.Mode) (backend.Backend, error) {
+func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
+	mode cache.Mode) (backend.Backend, error) {
 	var engine backend.Backend
 	var err error
 	options := sched.Options{Retrying: func(err error, wait time.Duration) {

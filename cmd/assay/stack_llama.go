@@ -42,8 +42,8 @@ func openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (*llam
 	})
 }
 
-// findModel resolves the user's name of a model. Without one, the only installed model that can do what is needed is meant; of a
-// model and what it was tuned to, the tuned one.
+// findModel resolves the user's name of a model. Without one, the only installed model that can do what is needed is
+// meant; of a model and what it was tuned to, the tuned one.
 func findModel(home string, want wanted) (*models.Model, error) {
 	if want.ref != "" {
 		return models.Find(home, want.ref)
@@ -71,7 +71,8 @@ func findModel(home string, want wanted) (*models.Model, error) {
 	flag := "--" + roleFlags[want.role].name
 	switch len(names) {
 	case 0:
-		return nil, withHint(fmt.Errorf("no %s model is installed", kind), "make demo fetches one, assay models import adds one, %s names a file", flag)
+		return nil, withHint(fmt.Errorf("no %s model is installed", kind),
+			"make demo fetches one, assay models import adds one, %s names a file", flag)
 	case 1:
 		return models.Find(home, names[0])
 	}

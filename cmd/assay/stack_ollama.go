@@ -11,12 +11,15 @@ import (
 // openOllama opens a model of a running Ollama server.
 func openOllama(ctx context.Context, s *std, o *stackOptions, want wanted) (backend.Backend, error) {
 	if want.ref == "" {
-		return nil, usageError{withHint(fmt.Errorf("--%s is missing", roleFlags[want.role].name), "ollama list shows the models that the server has")}
+		return nil, usageError{withHint(fmt.Errorf("--%s is missing", roleFlags[want.role].name),
+			"ollama list shows the models that the server has")}
 	}
 	if o.threads != 0 {
 		return nil, usagef("--threads is for --backend llama: Ollama chooses its own")
 	}
-	e, err := ollama.Open(ctx, ollama.Options{Address: o.address, Model: want.ref, Context: o.context, Slots: o.slots, Log: s.about(want.role.Label())})
+	e, err := ollama.Open(ctx, ollama.Options{
+		Address: o.address, Model: want.ref, Context: o.context, Slots: o.slots, Log: s.about(want.role.Label()),
+	})
 	if err != nil {
 		return nil, err
 	}

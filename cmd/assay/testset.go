@@ -69,7 +69,8 @@ func testsetCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("testset", testsetHelp)
 	o.corpus.add(f)
 	f.IntVarP(&o.n, "number", "n", 100, "keep `N` questions")
-	f.StringVarP(&o.output, "output", "o", "", "the `FILE` of rows: JSON Lines, or Parquet if its name ends in .parquet")
+	f.StringVarP(&o.output, "output", "o", "",
+		"the `FILE` of rows: JSON Lines, or Parquet if its name ends in .parquet")
 	f.StringVar(&o.recipe, "recipe", "ares", "what is made of a question: ares, questions or wikieval")
 	f.StringSliceVar(&o.types, "types", []string{"single"}, "types of questions: single, several, unanswerable, noisy")
 	o.stack.add(f)
@@ -105,7 +106,9 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
-	st, err := openStack(ctx, s, &o.stack, metrics.Asks{backend.Judge: backend.CanGenerate, backend.Embedder: backend.CanEmbed})
+	st, err := openStack(ctx, s, &o.stack, metrics.Asks{
+		backend.Judge: backend.CanGenerate, backend.Embedder: backend.CanEmbed,
+	})
 	if err != nil {
 		return err
 	}
@@ -169,7 +172,8 @@ func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *
 
 // conclude says what was made, and what was not.
 func (o *testsetOptions) conclude(s *std, r testset.Report) error {
-	s.note("asked about %d of %d passages: %d questions kept, %d dropped", r.Asked, r.Passages, r.Kept, r.Asked-r.Kept-r.Lost)
+	s.note("asked about %d of %d passages: %d questions kept, %d dropped", r.Asked, r.Passages, r.Kept,
+		r.Asked-r.Kept-r.Lost)
 	for _, d := range r.Dropped {
 		s.note("  %5d  dropped: %s", d.N, d.Reason)
 	}
@@ -184,7 +188,8 @@ func (o *testsetOptions) conclude(s *std, r testset.Report) error {
 		s.note("  %5d  %s", r.Kinds[kind], kind)
 	}
 	if r.Kept < r.Wanted {
-		s.warn("only %d of %d questions: a larger corpus, smaller passages or a better model make more (of %d passages, %d are shorter than is asked about)",
+		s.warn("only %d of %d questions: a larger corpus, smaller passages or a better model make more (of %d "+
+			"passages, %d are shorter than is asked about)",
 			r.Kept, r.Wanted, r.Passages, r.Short)
 	}
 	s.note("written to %s; the whole account is in %s.about.json", o.output, o.output)

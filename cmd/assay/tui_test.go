@@ -85,7 +85,9 @@ func TestUnits(t *testing.T) {
 			t.Errorf("size(%d) = %q, want %q", n, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{0: "0:00", 67 * time.Second: "1:07", 3*time.Hour + 5*time.Second: "3:00:05"} {
+	for d, want := range map[time.Duration]string{
+		0: "0:00", 67 * time.Second: "1:07", 3*time.Hour + 5*time.Second: "3:00:05",
+	} {
 		if got := duration(d); got != want {
 			t.Errorf("duration(%v) = %q, want %q", d, got, want)
 		}

@@ -84,7 +84,8 @@ func tuneModel(ctx context.Context, s *std, home string, args []string) error {
 	}
 	switch {
 	case *kind != "" && *kind != "q4_0" && *kind != "q8_0":
-		return usageError{withHint(fmt.Errorf("unknown type %q", *kind), "--type q4_0 or --type q8_0, or neither to have it chosen")}
+		return usageError{withHint(fmt.Errorf("unknown type %q", *kind),
+			"--type q4_0 or --type q8_0, or neither to have it chosen")}
 	case *format != "table" && *format != "json":
 		return usagef("unknown format %q: table or json", *format)
 	case *name != "":
@@ -116,7 +117,8 @@ func newTuner(s *std, home, ref string) (*tuner, error) {
 		return nil, err
 	}
 	if t.info.Splits > 1 {
-		return nil, errors.New("the model is split over several files: llama.cpp's gguf-split joins them, and the result can be tuned")
+		return nil, errors.New("the model is split over several files: llama.cpp's gguf-split joins them, and the " +
+			"result can be tuned")
 	}
 	if t.engine, err = models.FindEngine(home); err != nil {
 		return nil, err
@@ -148,7 +150,8 @@ func (t *tuner) force(ctx context.Context, kind, name, format string) error {
 // what was best so far only by a clear margin.
 func (t *tuner) choose(ctx context.Context, name, format string) error {
 	if kind := modelKind(t.info); kind != "judge" {
-		return usageError{withHint(fmt.Errorf("what is measured is reading and writing, and %s is of the kind %s", t.model.Name, kind),
+		return usageError{withHint(fmt.Errorf("what is measured is reading and writing, and %s is of the kind %s",
+			t.model.Name, kind),
 			"--type q8_0 requantises it without measuring")}
 	}
 	list, left := candidates(t.info)
@@ -156,7 +159,8 @@ func (t *tuner) choose(ctx context.Context, name, format string) error {
 		t.s.note("%s", why)
 	}
 	if busy, err := cpu.PercentWithContext(ctx, time.Second/2, false); err == nil && len(busy) == 1 && busy[0] > 25 {
-		t.s.warn("other programs keep %.0f%% of the processor busy: what is measured now is not what it can do, so end them and tune again", busy[0])
+		t.s.warn("other programs keep %.0f%% of the processor busy: what is measured now is not what it can do, so "+
+			"end them and tune again", busy[0])
 	}
 	t.s.note("measuring %s as it is", t.model.Name)
 	best, err := t.measure(ctx, t.model.Path)
@@ -201,7 +205,8 @@ func (t *tuner) try(ctx context.Context, w weightsType) (path string, speed mode
 func (t *tuner) requantise(ctx context.Context, w weightsType) (string, error) {
 	need := w.size(t.info) + w.size(t.info)/10 // some tensors stay larger
 	if usage, err := disk.Usage(t.dir); err == nil && usage.Free < uint64(need) {
-		return "", fmt.Errorf("it takes about %s on the disk of %s, which has %s free: make room, or set ASSAY_HOME to a folder on another disk",
+		return "", fmt.Errorf("it takes about %s on the disk of %s, which has %s free: make room, or set ASSAY_HOME "+
+			"to a folder on another disk",
 			size(need), filepath.Dir(t.dir), size(int64(usage.Free)))
 	}
 	path := filepath.Join(t.dir, w.name+".gguf")
@@ -219,7 +224,9 @@ func (t *tuner) keep(path, kind, name string, speeds []models.Speed, format stri
 			return err
 		}
 		rec.Measured = speeds
-		made, err = models.Create(t.home, rec, func(part string, _ *models.Record) error { return os.Rename(path, part) })
+		made, err = models.Create(t.home, rec, func(part string, _ *models.Record) error {
+			return os.Rename(path, part)
+		})
 		if err != nil {
 			return err
 		}
@@ -345,7 +352,8 @@ func printSpeeds(s *std, speeds []models.Speed, chosen string) {
 	if len(speeds) == 0 {
 		return
 	}
-	t := s.table("weights", "size", "prompt tok/s", fmt.Sprintf("reply tok/s, %d at once", speeds[0].Sequences), "calls/min", "")
+	t := s.table("weights", "size", "prompt tok/s", fmt.Sprintf("reply tok/s, %d at once", speeds[0].Sequences),
+		"calls/min", "")
 	for i, v := range speeds {
 		mark := ""
 		if i == 0 {
@@ -354,7 +362,8 @@ func printSpeeds(s *std, speeds []models.Speed, chosen string) {
 		if v.Weights == chosen {
 			mark = "chosen"
 		}
-		t.AppendRow(table.Row{v.Weights, size(v.Size), fmt.Sprintf("%.0f", v.Prompt), fmt.Sprintf("%.0f", v.Reply), fmt.Sprintf("%.1f", v.Calls), mark})
+		t.AppendRow(table.Row{v.Weights, size(v.Size), fmt.Sprintf("%.0f", v.Prompt), fmt.Sprintf("%.0f", v.Reply),
+			fmt.Sprintf("%.1f", v.Calls), mark})
 	}
 	t.Render()
 }

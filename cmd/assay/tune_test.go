@@ -94,7 +94,8 @@ func tinyModel(w *os.File) error {
 		{Key: "llama.attention.head_count", Value: uint32(2)}, {Key: "llama.attention.head_count_kv", Value: uint32(1)},
 		{Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(1e-5)},
 		{Key: "tokenizer.ggml.model", Value: "llama"}, {Key: "tokenizer.ggml.tokens", Value: tokens},
-		{Key: "tokenizer.ggml.scores", Value: make([]float32, len(tokens))}, {Key: "tokenizer.ggml.token_type", Value: types},
+		{Key: "tokenizer.ggml.scores", Value: make([]float32, len(tokens))},
+		{Key: "tokenizer.ggml.token_type", Value: types},
 		{Key: "tokenizer.ggml.bos_token_id", Value: uint32(1)}, {Key: "tokenizer.ggml.eos_token_id", Value: uint32(2)},
 	}
 	var tensors []gguf.TensorSource
@@ -102,7 +103,8 @@ func tinyModel(w *os.File) error {
 		name  string
 		shape []int64
 	}{
-		{"token_embd", []int64{32, int64(len(tokens))}}, {"output_norm", []int64{32}}, {"output", []int64{32, int64(len(tokens))}},
+		{"token_embd", []int64{32, int64(len(tokens))}}, {"output_norm", []int64{32}},
+		{"output", []int64{32, int64(len(tokens))}},
 		{"blk.0.attn_norm", []int64{32}}, {"blk.0.attn_q", []int64{32, 32}}, {"blk.0.attn_k", []int64{32, 16}},
 		{"blk.0.attn_v", []int64{32, 16}}, {"blk.0.attn_output", []int64{32, 32}}, {"blk.0.ffn_norm", []int64{32}},
 		{"blk.0.ffn_gate", []int64{32, 64}}, {"blk.0.ffn_up", []int64{32, 64}}, {"blk.0.ffn_down", []int64{64, 32}},
@@ -138,7 +140,8 @@ func scriptTinyModel(ts *testscript.TestScript, neg bool, args []string) {
 		manifest := filepath.Join(ts.MkAbs(args[0]), "manifests", filepath.FromSlash(name))
 		ts.Check(os.MkdirAll(filepath.Dir(manifest), 0o777))
 		const layer = `{"mediaType":"application/vnd.ollama.image.%s","digest":"sha256:%s","size":%d}`
-		text := fmt.Sprintf(`{"layers":[`+layer+`,`+layer+`]}`, "model", digest, len(data), "template", digest, len(data))
+		text := fmt.Sprintf(`{"layers":[`+layer+`,`+layer+`]}`,
+			"model", digest, len(data), "template", digest, len(data))
 		ts.Check(os.WriteFile(manifest, []byte(text), 0o666))
 	}
 }

@@ -20,9 +20,9 @@ import (
 )
 
 // newWordServer starts a server that speaks Ollama's protocol and answers the prompts of the three paper
-// metrics, questions of a user's own that begin with "Does", and those that make datasets, by comparing words; verdicts only by the schema
-// that must come with their prompt. An answer that contains BABBLE makes it write nonsense, SLOW makes it
-// wait for a minute, or until the client gives up; SLOWONCE does so the first time only.
+// metrics, questions of a user's own that begin with "Does", and those that make datasets, by comparing words; verdicts
+// only by the schema that must come with their prompt. An answer that contains BABBLE makes it write nonsense, SLOW
+// makes it wait for a minute, or until the client gives up; SLOWONCE does so the first time only.
 func newWordServer() *httptest.Server {
 	mux := http.NewServeMux()
 	var held atomic.Bool // SLOWONCE made it wait
@@ -78,7 +78,8 @@ func newWordServer() *httptest.Server {
 				return
 			}
 			if sure := (api.TokenLogprob{Token: res.Message.Content}); req.Logprobs {
-				res.Logprobs = []api.Logprob{{TokenLogprob: sure, TopLogprobs: []api.TokenLogprob{sure, {Token: "?", Logprob: -1000}}}}
+				res.Logprobs = []api.Logprob{{TokenLogprob: sure,
+					TopLogprobs: []api.TokenLogprob{sure, {Token: "?", Logprob: -1000}}}}
 			}
 			res.PromptEvalCount, res.EvalCount = len(tokenize.Words(last)), len(tokenize.Words(res.Message.Content))
 		} else {

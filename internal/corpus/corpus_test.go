@@ -70,10 +70,12 @@ func TestCut(t *testing.T) {
 			t.Errorf("got %q\nwant %q", got, want)
 		}
 	}
-	const text = "One two three four. Five six seven eight. Nine ten eleven twelve.\n\nThirteen fourteen fifteen sixteen."
+	const text = "One two three four. Five six seven eight. Nine ten eleven twelve.\n\n" +
+		"Thirteen fourteen fifteen sixteen."
 	check(text, Sizes{10, 0}, "One two three four. Five six seven eight.",
 		"Nine ten eleven twelve.\n\nThirteen fourteen fifteen sixteen.")
-	check(text, Sizes{10, 1}, "One two three four. Five six seven eight.", "Five six seven eight. Nine ten eleven twelve.",
+	check(text, Sizes{10, 1}, "One two three four. Five six seven eight.",
+		"Five six seven eight. Nine ten eleven twelve.",
 		"Nine ten eleven twelve.\n\nThirteen fourteen fifteen sixteen.")
 	check(text, Sizes{4, 3}, "One two three four.", "Five six seven eight.", "Nine ten eleven twelve.",
 		"Thirteen fourteen fifteen sixteen.")
@@ -158,7 +160,9 @@ func TestVectors(t *testing.T) {
 	if _, err := Embed(context.Background(), none, texts, nil); !errors.Is(err, backend.ErrPromptTooLong) {
 		t.Errorf("nothing fits: %v", err)
 	}
-	failing := &backendtest.Fake{Before: func(context.Context, backendtest.Call) error { return backend.ErrUnavailable }}
+	failing := &backendtest.Fake{
+		Before: func(context.Context, backendtest.Call) error { return backend.ErrUnavailable },
+	}
 	if _, err := Embed(context.Background(), failing, texts, nil); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("no model: %v", err)
 	}

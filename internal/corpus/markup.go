@@ -34,7 +34,8 @@ func plain(ctx context.Context, kind string, b []byte) (title, text string, err 
 		// Through HTML: so that raw HTML in Markdown is read as such, and there is one way to lay out blocks.
 		b = frontMatter(b)
 		if n := deepest(b); n > mostNested {
-			return "", "", fmt.Errorf("%d quotations and lists begin in one line, and more than %d are not read", n, mostNested)
+			return "", "", fmt.Errorf("%d quotations and lists begin in one line, and more than %d are not read",
+				n, mostNested)
 		}
 		var page bytes.Buffer
 		md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(rendered.WithUnsafe()),
@@ -174,7 +175,8 @@ func fromHTML(from io.Reader) (title, text string, err error) {
 				return "", "", fmt.Errorf("it is not readable as HTML: %v", z.Err())
 			}
 			if p.silent != 0 {
-				return "", "", fmt.Errorf("its <%v> is never closed: what comes after it cannot be told from it", p.silent)
+				return "", "", fmt.Errorf("its <%v> is never closed: what comes after it cannot be told from it",
+					p.silent)
 			}
 			return p.heading(), strings.TrimSpace(p.body.String()), nil
 		case html.TextToken:
@@ -267,8 +269,9 @@ func (p *page) block(a atom.Atom) {
 	case atom.Td, atom.Th:
 		p.space(" ")
 	case atom.P, atom.Div, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Ul, atom.Ol, atom.Dl, atom.Table,
-		atom.Blockquote, atom.Pre, atom.Section, atom.Article, atom.Aside, atom.Header, atom.Footer, atom.Main, atom.Nav,
-		atom.Figure, atom.Figcaption, atom.Hr, atom.Body, atom.Form, atom.Address, atom.Details, atom.Summary, atom.Caption:
+		atom.Blockquote, atom.Pre, atom.Section, atom.Article, atom.Aside, atom.Header, atom.Footer,
+		atom.Main, atom.Nav, atom.Figure, atom.Figcaption, atom.Hr, atom.Body, atom.Form, atom.Address, atom.Details,
+		atom.Summary, atom.Caption:
 		p.space("\n\n")
 		if p.in == atom.H1 && a != atom.H1 {
 			p.in = 0 // a heading that was not closed

@@ -46,7 +46,8 @@ func TestReadParquet(t *testing.T) {
 		Document{ID: "8", Text: "Two.", Row: true})
 	check("c.data", "", both, Document{ID: "7", Title: "T t", Text: "One.", Row: true},
 		Document{ID: "8", Text: "Two.", Row: true})
-	check("c.parquet", `row 2: the id "a" is used twice`, []string{`{"id": "a", "text": "x"}`, `{"id": "a", "text": "y"}`})
+	check("c.parquet", `row 2: the id "a" is used twice`,
+		[]string{`{"id": "a", "text": "x"}`, `{"id": "a", "text": "y"}`})
 	check("c.parquet", `row 2: no "text"`, []string{`{"id": "a", "text": "x"}`, `{"id": "b"}`})
 	check("c.parquet", "row 1: the row is longer", []string{`{"id": "a", "text": "` + strings.Repeat("x", 2000) + `"}`})
 	write(t, dir, "cut.parquet", "PAR1\x00\x00 and no more")

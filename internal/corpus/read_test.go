@@ -132,10 +132,12 @@ func TestDigest(t *testing.T) {
 // FuzzPlain: no file makes a reader panic, and what it reads is text.
 func FuzzPlain(f *testing.F) {
 	f.Add("html", []byte("<title>x</title><p>a<pre>\n b</pre><h1>c<svg><svg></svg>d"))
-	f.Add("markdown", []byte("---\na: b\n---\n# T\n\n| a | b |\n|---|---|\n| c | d |\n\n```\ncode\n```\n<div>raw</div>"))
+	f.Add("markdown",
+		[]byte("---\na: b\n---\n# T\n\n| a | b |\n|---|---|\n| c | d |\n\n```\ncode\n```\n<div>raw</div>"))
 	f.Add("text", []byte("x"))
 	f.Fuzz(func(t *testing.T, kind string, b []byte) {
-		if kindOf("x."+map[string]string{"text": "txt", "markdown": "md", "html": "html"}[kind]) == "" || len(b) > 1<<14 {
+		if kindOf("x."+map[string]string{"text": "txt", "markdown": "md", "html": "html"}[kind]) == "" ||
+			len(b) > 1<<14 {
 			t.Skip()
 		}
 		title, text, err := plain(t.Context(), kind, b)
@@ -152,7 +154,8 @@ func FuzzRow(f *testing.F) {
 	f.Add([]byte(`{"_id": "a", "contents": "x", "title": "t"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		d, err := parseRow(line)
-		if err == nil && (!printable(d.ID) || d.ID == "" || strings.TrimSpace(d.Text) == "" || len(d.Title) > maxTitle) {
+		if err == nil &&
+			(!printable(d.ID) || d.ID == "" || strings.TrimSpace(d.Text) == "" || len(d.Title) > maxTitle) {
 			t.Errorf("%q: %+v", line, d)
 		}
 	})

@@ -71,7 +71,8 @@ func (v *Vectors) embed(ctx context.Context, texts []string) ([][]float32, error
 		}
 		if !(sum > 0) || math.IsInf(sum, 0) || len(v.parts) > 0 && len(vector) != len(v.parts[0].vector) ||
 			len(vector) != len(vectors[0]) {
-			return nil, fmt.Errorf("embedding: the vector of text %d is not usable: %d numbers, squares that add up to %v",
+			return nil, fmt.Errorf("embedding: the vector of text %d is not usable: %d numbers, squares that add up "+
+				"to %v",
 				i+1, len(vector), sum)
 		}
 	}

@@ -28,7 +28,10 @@ func returned(tool, text string) metrics.Turn {
 
 // The same conversation in the forms of others must be the same sample.
 func TestConversations(t *testing.T) {
-	oslo := metrics.ToolCall{Name: "weather", Args: map[string]json.RawMessage{"city": json.RawMessage(`"Oslo"`), "days": json.RawMessage("2")}}
+	oslo := metrics.ToolCall{
+		Name: "weather",
+		Args: map[string]json.RawMessage{"city": json.RawMessage(`"Oslo"`), "days": json.RawMessage("2")},
+	}
 	want := metrics.Sample{
 		ID: "x", Question: "And the time?", Answer: "It is noon.",
 		History: []metrics.Turn{
@@ -67,7 +70,8 @@ func TestConversations(t *testing.T) {
 			s := want
 			clock := metrics.ToolCall{Name: "clock", Args: map[string]json.RawMessage{}}
 			s.ToolCalls = []metrics.ToolCall{oslo, clock, {Name: "clock"}}
-			s.Steps = append([]metrics.Turn{calls("I look.", clock, metrics.ToolCall{Name: "clock"})}, want.Steps[1:]...)
+			s.Steps = append([]metrics.Turn{calls("I look.", clock, metrics.ToolCall{Name: "clock"})},
+				want.Steps[1:]...)
 			return s
 		}())
 	check("OpenAI before tools", `"question": [
@@ -133,7 +137,10 @@ func TestConversations(t *testing.T) {
 	check("a column of calls that is null", ended+`, "answer": "Gone.", "tool_calls": null`, gone)
 
 	// That no call was made is known of a whole conversation, and matters beside reference calls.
-	quiet := metrics.Sample{ID: "x", Question: "Hi.", Answer: "Hello.", ToolCalls: []metrics.ToolCall{}, ReferenceToolCalls: []metrics.ToolCall{{Name: "go"}}}
+	quiet := metrics.Sample{
+		ID: "x", Question: "Hi.", Answer: "Hello.", ToolCalls: []metrics.ToolCall{},
+		ReferenceToolCalls: []metrics.ToolCall{{Name: "go"}},
+	}
 	check("no call", `"user_input": ["Hi.", "Hello."], "reference_tool_calls": [{"name": "go"}]`, quiet)
 	quiet.ReferenceToolCalls = []metrics.ToolCall{}
 	check("no call, and none wanted", `"user_input": ["Hi.", "Hello."], "reference_tool_calls": []`, quiet)
@@ -158,21 +165,27 @@ func TestBadConversations(t *testing.T) {
 	refuse(`"history": [`+call+`], "tool_calls": []`, "a column of them beside it")
 	refuse(`"history": [{"role": "assistant", "tool_calls": [{"args": {}}]}]`, "turn 1: call 1: no name")
 	refuse(`"history": [{"role": "assistant", "tool_calls": {"name": "go"}}]`, "turn 1: want a list of calls")
-	refuse(`"history": [{"role": "user", "content": "x", "tool_calls": [{"name": "go"}]}]`, "turn 1: calls of tools in a turn of the user")
+	refuse(`"history": [{"role": "user", "content": "x", "tool_calls": [{"name": "go"}]}]`,
+		"turn 1: calls of tools in a turn of the user")
 	refuse(`"history": [{"role": "assistant", "content": null}]`, "turn 1: no content")
 	refuse(`"history": [{"role": "tool"}]`, "turn 1: no content")
 	refuse(`"history": [{"role": "tool", "tool_call_id": [1], "content": "x"}]`, "turn 1: tool_call_id: want text")
-	refuse(`"history": [{"role": "judge", "content": "x"}]`, `unknown role "judge": it is one of user, assistant, system, tool`)
-	refuse(`"history": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]`, "turn 1: content: part 1 is not text")
+	refuse(`"history": [{"role": "judge", "content": "x"}]`,
+		`unknown role "judge": it is one of user, assistant, system, tool`)
+	refuse(`"history": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]`,
+		"turn 1: content: part 1 is not text")
 	refuse(`"history": [{"role": "user", "content": {"tool_calls": []}}]`, "turn 1: no content")
-	refuse(`"question": [`+call+`, {"role": "assistant", "content": "Gone."}], "answer": "Going."`, "an answer beside it that is another")
-	refuse(`"messages": [`+call+`, {"role": "assistant", "content": "Gone."}], "answer": "Going."`, "an answer beside it that is another")
+	refuse(`"question": [`+call+`, {"role": "assistant", "content": "Gone."}], "answer": "Going."`,
+		"an answer beside it that is another")
+	refuse(`"messages": [`+call+`, {"role": "assistant", "content": "Gone."}], "answer": "Going."`,
+		"an answer beside it that is another")
 	refuse(`"messages": [`+call+`], "question": [`+call+`]`, "in a column of its own, and another beside it")
 	refuse(`"messages": [{"role": "assistant", "content": "Hi."}]`, "in which the user says nothing")
 	refuse(`"messages": [{"input": "Hi."}]`, "messages: turn 1: no role")
 	refuse(`"messages": [{"input": {}, "output": "x"}]`, "turn 1: input: want text")
 	refuse(`"messages": [{"input": "x", "output": {}}]`, "turn 1: output: want text")
-	refuse(`"turns": [{"role": "assistant", "content": "x", "retrieval_context": [{}]}]`, "turn 1: retrieval_context: number 1 of the list")
+	refuse(`"turns": [{"role": "assistant", "content": "x", "retrieval_context": [{}]}]`,
+		"turn 1: retrieval_context: number 1 of the list")
 }
 
 // A conversation in a column of its own, as chats are stored, is a whole one, or the history of a question beside it.
@@ -200,39 +213,50 @@ func TestConversationColumns(t *testing.T) {
 	for _, name := range []string{"messages", "turns", "conversation", "conversations", "Messages"} {
 		row(name, `"`+name+`": [`+whole+`]`, want)
 	}
-	row("ShareGPT", `"conversations": [{"from": "human", "value": "Where is it cold?"}, {"from": "gpt", "value": "In Oslo."},
+	row("ShareGPT",
+		`"conversations": [{"from": "human", "value": "Where is it cold?"}, {"from": "gpt", "value": "In Oslo."},
 		{"from": "human", "value": "And here?"}, {"from": "gpt", "value": "Not so."}]`, want)
-	row("promptfoo", `"conversation": [{"prompt": "p", "input": "Where is it cold?", "output": "In Oslo."}, {"input": "And here?", "output": "Not so."}]`, want)
+	row("promptfoo",
+		`"conversation": [{"prompt": "p", "input": "Where is it cold?", "output": "In Oslo."}, {"input": "And here?", "output": "Not so."}]`, want)
 	row("pairs", `"messages": [["Where is it cold?", "In Oslo."], ["And here?", "Not so."]]`, want)
-	row("the question and the answer once more", `"messages": [`+whole+`], "question": " And here?", "answer": "Not so.\n"`, want)
-	row("the answer beside it", `"messages": [`+before+`, {"role": "user", "content": "And here?"}], "response": "Not so."`, want)
+	row("the question and the answer once more",
+		`"messages": [`+whole+`], "question": " And here?", "answer": "Not so.\n"`, want)
+	row("the answer beside it",
+		`"messages": [`+before+`, {"role": "user", "content": "And here?"}], "response": "Not so."`, want)
 	row("the history of a question", `"messages": [`+before+`], "question": "And here?", "answer": "Not so."`, want)
 	row("the question after it", `"question": "And here?", "answer": "Not so.", "messages": [`+before+`]`, want)
-	row("nothing was said before", `"messages": [], "question": "And here?", "answer": "Not so."`, metrics.Sample{Question: "And here?", Answer: "Not so."})
+	row("nothing was said before", `"messages": [], "question": "And here?", "answer": "Not so."`, metrics.Sample{
+		Question: "And here?", Answer: "Not so.",
+	})
 
 	deepeval := want
 	deepeval.Contexts = []string{"It is 12 degrees here.", "It rains."}
 	const turns = `[` + before + `, {"role": "user", "content": "And here?"},
 		{"role": "assistant", "content": "Not so.", "retrieval_context": ["It is 12 degrees here.", "It rains."], "tools_called": null}]`
 	row("DeepEval", `"scenario": "A traveller asks.", "expected_outcome": "They know.", "turns": `+turns, deepeval)
-	check("DeepEval's table", "d.csv", "id,scenario,turns\nx,asks,\""+strings.ReplaceAll(turns, `"`, `""`)+"\"\n", deepeval)
+	check("DeepEval's table", "d.csv", "id,scenario,turns\nx,asks,\""+strings.ReplaceAll(turns, `"`, `""`)+"\"\n",
+		deepeval)
 	row("contexts in a column go before those of a turn", `"contexts": ["c"], "turns": `+turns,
 		metrics.Sample{Question: "And here?", Answer: "Not so.", History: talk, Contexts: []string{"c"}})
 
 	// What is no conversation is left as it is, and so is one beside a history.
 	plain := metrics.Sample{Question: "And here?", Answer: "Not so."}
-	for _, other := range []string{`"turns": 2`, `"turns": ["One?", "Two?"]`, `"messages": "none"`, `"conversation": {"id": 7}`} {
+	for _, other := range []string{`"turns": 2`, `"turns": ["One?", "Two?"]`, `"messages": "none"`,
+		`"conversation": {"id": 7}`} {
 		row(other, `"question": "And here?", "answer": "Not so.", `+other, plain)
 	}
-	row("beside a history", `"question": "And here?", "answer": "Not so.", "messages": [`+whole+`], "history": [`+before+`]`, want)
+	row("beside a history",
+		`"question": "And here?", "answer": "Not so.", "messages": [`+whole+`], "history": [`+before+`]`, want)
 
 	// A name that the user gives goes before all that.
-	s, bad, _, err := load(t, write(t, "d.jsonl", `{"id": "x", "turns": ["Where is it cold?", "In Oslo.", "And here?", "Not so."]}`),
+	s, bad, _, err := load(t,
+		write(t, "d.jsonl", `{"id": "x", "turns": ["Where is it cold?", "In Oslo.", "And here?", "Not so."]}`),
 		Options{Map: map[string]string{"conversation": "turns"}})
 	if want.ID = "x"; err != nil || len(bad) > 0 || len(s) != 1 || !reflect.DeepEqual(*s[0], want) {
 		t.Errorf("named by the user: %+v, %q, %v", s, bad, err)
 	}
-	if _, _, _, err := load(t, write(t, "d.jsonl", `{"messages": [`+whole+`], "turns": [`+whole+`]}`), Options{}); err == nil ||
+	if _, _, _, err := load(t, write(t, "d.jsonl", `{"messages": [`+whole+`], "turns": [`+whole+`]}`),
+		Options{}); err == nil ||
 		!strings.Contains(err.Error(), "choose with --map conversation=turns") {
 		t.Errorf("two conversations: %v", err)
 	}
@@ -240,17 +264,21 @@ func TestConversationColumns(t *testing.T) {
 
 // A column that comes after the first ones of a sample is counted too.
 func TestFilled(t *testing.T) {
-	_, _, s, err := load(t, write(t, "d.jsonl", `{"user_input": [{"type": "human", "content": "Go."}, {"type": "ai", "content": "", "tool_calls": [{"name": "go"}]}],`+
-		` "reference_tool_calls": [], "rubrics": {"1": "bad"}, "reference_topics": ["travel"]}`), Options{})
+	_, _, s, err := load(t,
+		write(t, "d.jsonl",
+			`{"user_input": [{"type": "human", "content": "Go."}, {"type": "ai", "content": "", "tool_calls": [{"name": "go"}]}],`+
+				` "reference_tool_calls": [], "rubrics": {"1": "bad"}, "reference_topics": ["travel"]}`), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []metrics.Field{metrics.Question, metrics.ToolCalls, metrics.ReferenceToolCalls, metrics.Rubrics, metrics.ReferenceTopics} {
+	for _, f := range []metrics.Field{metrics.Question, metrics.ToolCalls, metrics.ReferenceToolCalls, metrics.Rubrics,
+		metrics.ReferenceTopics} {
 		if s.Filled[f] != 1 {
 			t.Errorf("%v is filled %d times, want 1", f, s.Filled[f])
 		}
 	}
-	if err := s.Need(metrics.OtherAnswers | metrics.ToolCalls); err == nil || !strings.Contains(err.Error(), "no column for the other_answers") {
+	if err := s.Need(metrics.OtherAnswers | metrics.ToolCalls); err == nil ||
+		!strings.Contains(err.Error(), "no column for the other_answers") {
 		t.Errorf("a column that is not there: %v", err)
 	}
 }

@@ -63,7 +63,8 @@ func TestExampleConversations(t *testing.T) {
 		}
 		fields := sample.Fields()
 		if err := json.Unmarshal(sample.Extra["human"], &human); err != nil ||
-			(human.Goal != nil) != fields.Has(metrics.References) || (human.OnTopic != nil) != fields.Has(metrics.ReferenceTopics) {
+			(human.Goal != nil) != fields.Has(metrics.References) ||
+			(human.OnTopic != nil) != fields.Has(metrics.ReferenceTopics) {
 			t.Errorf("%s: labels %s, %v", sample.ID, sample.Extra["human"], err)
 		}
 		if fields.Has(metrics.ReferenceToolCalls) != fields.Has(metrics.ToolCalls) {

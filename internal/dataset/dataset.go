@@ -32,9 +32,10 @@ import (
 
 // Options say how to read a dataset.
 type Options struct {
-	Map    map[string]string // field to column: {"question": "query"}; it goes before any recognised name
-	Format string            // "jsonl", "json", "csv", "tsv", "parquet" or "trec"; "": as the file's name or content says
-	Limit  int               // read so many samples, the bad rows not counted; 0: all of them
+	Map map[string]string // field to column: {"question": "query"}; it goes before any recognised name
+	// "jsonl", "json", "csv", "tsv", "parquet" or "trec"; "": as the file's name or content says
+	Format string
+	Limit  int // read so many samples, the bad rows not counted; 0: all of them
 
 	// Qrels is a file of relevance judgements, in TREC's or BEIR's form. They go to the samples with the ids
 	// of their queries.
@@ -54,7 +55,8 @@ type Summary struct {
 	Columns []Column              // in the order in which they appear
 	Filled  map[metrics.Field]int // how many samples fill each field
 	Qrels   string                // SHA-256 of the judgements, decompressed; "": there are none
-	Notes   []string              // what a reader of the scores should know of queries without judgements, or the other way round
+	// what a reader of the scores should know of queries without judgements, or the other way round
+	Notes []string
 }
 
 // A Column is one of the file's columns.
@@ -284,7 +286,8 @@ func fileError(name string, line int, err error) error {
 
 func (r *Reader) repeatedID(id string, first int) error {
 	if r.format == "trec" {
-		return fmt.Errorf("the lines of query %.60q do not stand together: others began on line %d; sort the run by query", id, first)
+		return fmt.Errorf("the lines of query %.60q do not stand together: others began on line %d; sort the run by "+
+			"query", id, first)
 	}
 	if r.format == "parquet" {
 		return fmt.Errorf("the id %q is used twice: first in row %d", id, first)

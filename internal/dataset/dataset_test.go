@@ -53,7 +53,8 @@ func load(t testing.TB, path string, o Options) (samples []*metrics.Sample, bad 
 	}
 	s = r.Summary()
 	if len(samples) != s.Rows || len(bad) != s.Bad {
-		t.Errorf("%s: the first pass counted %d and %d bad, the second %d and %d bad", path, s.Rows, s.Bad, len(samples), len(bad))
+		t.Errorf("%s: the first pass counted %d and %d bad, the second %d and %d bad",
+			path, s.Rows, s.Bad, len(samples), len(bad))
 	}
 	for i, e := range s.Errors {
 		if got := strings.TrimPrefix(e.Error(), dir); got != bad[i] {
@@ -76,7 +77,8 @@ func one(t testing.TB, name, content string) *metrics.Sample {
 // The same two samples in every format must be the same samples.
 func TestFormats(t *testing.T) {
 	want := []*metrics.Sample{
-		{ID: "a", Question: "Why, \"really\"?", Answer: "Because:\n1, 2", Contexts: []string{"one", "it's two"}, References: []string{"so"}},
+		{ID: "a", Question: "Why, \"really\"?", Answer: "Because:\n1, 2", Contexts: []string{"one", "it's two"},
+			References: []string{"so"}},
 		{ID: "17", Question: "¿Qué?", Answer: "Ça 😀", Contexts: []string{"solo"}},
 	}
 	lines := `{"id": "a", "question": "Why, \"really\"?", "answer": "Because:\n1, 2", "contexts": ["one", "it's two"], "reference": "so"}
@@ -101,7 +103,8 @@ a,"Why, ""really""?","Because:
 			b, _ := json.Marshal(want)
 			t.Errorf("%s:\n got %s\nwant %s", name, a, b)
 		}
-		if s.Rows != 2 || s.Filled[metrics.Question] != 2 || s.Filled[metrics.References] != 1 || s.Filled[metrics.History] != 0 {
+		if s.Rows != 2 || s.Filled[metrics.Question] != 2 || s.Filled[metrics.References] != 1 ||
+			s.Filled[metrics.History] != 0 {
 			t.Errorf("%s: summary %+v", name, s)
 		}
 	}
@@ -120,8 +123,10 @@ a,"Why, ""really""?","Because:
 	check("d.CSV", "\ufeff"+table)
 	check("d.csv", python)
 	check("d.csv", strings.ReplaceAll(strings.ReplaceAll(table, "\n", "\r\n"), "Because:\r\n", "Because:\n"))
-	check("d.tsv", strings.NewReplacer(",¿", "\t¿", "?,", "?\t", "😀,", "😀\t", "solo,", "solo\t", "a,\"", "a\t\"", "17,", "17\t",
-		"\",\"", "\"\t\"", "]\",", "]\"\t", "id,question,answer,contexts,reference", "id\tquestion\tanswer\tcontexts\treference").Replace(table))
+	check("d.tsv",
+		strings.NewReplacer(",¿", "\t¿", "?,", "?\t", "😀,", "😀\t", "solo,", "solo\t", "a,\"", "a\t\"", "17,", "17\t",
+			"\",\"", "\"\t\"", "]\",", "]\"\t", "id,question,answer,contexts,reference",
+			"id\tquestion\tanswer\tcontexts\treference").Replace(table))
 	check("d.jsonl.gz", gzipped(t, lines))
 	check("d.csv.gz", gzipped(t, table))
 	check("d.jsonl.gz", gzipped(t, lines[:20])+gzipped(t, lines[20:]))
@@ -192,36 +197,45 @@ func TestBadRows(t *testing.T) {
 	ok := `{"id": "ok", "question": "q"}` + "\n"
 	check("d.jsonl", ok+"\nnot json\n{\"question\": \"r\"}\n", 2, "d.jsonl:3: not JSON: invalid character 'o'")
 	check("d.jsonl", ok+`{"question": `+"\n", 1, "d.jsonl:2: not JSON: unexpected end")
-	check("d.jsonl", ok+`["q"]`+"\n3\n\"x\"\nnull\n", 1, ":2: want an object with a member for each column, have a list",
-		":3: want an object with a member for each column, have a number", ":4: want an object with a member for each column, have text",
+	check("d.jsonl", ok+`["q"]`+"\n3\n\"x\"\nnull\n", 1,
+		":2: want an object with a member for each column, have a list",
+		":3: want an object with a member for each column, have a number",
+		":4: want an object with a member for each column, have text",
 		":5: want an object with a member for each column, have null")
 	check("d.jsonl", ok+"[1\n", 1, ":2: not JSON: unexpected end")
 	check("d.jsonl", ok+`{"question": "a"} {"question": "b"}`+"\n", 1, ":2: more text after the end of the object")
 	check("d.jsonl", ok+`{"question": "a", "question": "b"}`+"\n", 1, `:2: the column "question" is there twice`)
 	check("d.jsonl", ok+"{\"question\": \"a\xff\"}\n", 1, ":2: not UTF-8 (byte 16 of the row)")
 	check("d.jsonl", ok+`{"question": "\ud83d"}`+"\n", 1, ":2: half a surrogate pair, \\ud83d (byte 15 of the row)")
-	check("d.jsonl", ok+`{"question": "\\ud83d \ud83d\ude00\ud83d\ude00 \ude00"}`+"\n", 1, `:2: half a surrogate pair, \ude00 (byte 48`)
+	check("d.jsonl", ok+`{"question": "\\ud83d \ud83d\ude00\ud83d\ude00 \ude00"}`+"\n", 1,
+		`:2: half a surrogate pair, \ude00 (byte 48`)
 	check("d.jsonl", ok+`{"question": ["a", 1]}`+"\n", 1, "2: question: turn 2: want an object or text, have a number")
 	check("d.jsonl", ok+`{"question": {"a": 1}}`+"\n", 1, "2: question: want text, have an object")
 	check("d.jsonl", ok+`{"question": true}`+"\n", 1, "2: question: want text, have true")
 	check("d.jsonl", ok+`{"contexts": ["a", null]}`+"\n", 1, "2: contexts: number 2 of the list: want text, have null")
-	check("d.jsonl", ok+`{"contexts": ["a", {"title": "b"}]}`+"\n", 1, "number 2 of the list: want a member text, content")
+	check("d.jsonl", ok+`{"contexts": ["a", {"title": "b"}]}`+"\n", 1,
+		"number 2 of the list: want a member text, content")
 	check("d.jsonl", ok+`{"contexts": [["a"]]}`+"\n", 1, "number 1 of the list: want text, have a list")
 	check("d.jsonl", ok+`{"history": "so far"}`+"\n", 1, `2: history: want a list of turns: [{"role"`)
-	check("d.jsonl", ok+`{"history": [{"role": "judge", "content": "x"}]}`+"\n", 1, `turn 1: unknown role "judge": it is one of user`)
+	check("d.jsonl", ok+`{"history": [{"role": "judge", "content": "x"}]}`+"\n", 1,
+		`turn 1: unknown role "judge": it is one of user`)
 	check("d.jsonl", ok+`{"history": [{"content": "x"}]}`+"\n", 1, "turn 1: no role")
 	check("d.jsonl", ok+`{"history": [{"role": "user"}]}`+"\n", 1, "turn 1: no content")
 	check("d.jsonl", ok+`{"history": [["a", "b"], ["c"]]}`+"\n", 1, "turn 2: want a pair of texts")
-	check("d.jsonl", ok+`{"question": [{"role": "assistant", "content": "x"}]}`+"\n", 1, "in which the user says nothing")
+	check("d.jsonl", ok+`{"question": [{"role": "assistant", "content": "x"}]}`+"\n", 1,
+		"in which the user says nothing")
 	check("d.jsonl", ok+`{"question": ["a"], "history": ["b"]}`+"\n", 1, "a history beside it")
 	check("d.jsonl", ok+`{"question": ["a", "b"], "answer": "c"}`+"\n", 1, "an answer beside it")
-	check("d.jsonl", ok+"\n"+ok+ok, 1, `:3: the id "ok" is used twice: first on line 1`, `:4: the id "ok" is used twice: first on line 1`)
+	check("d.jsonl", ok+"\n"+ok+ok, 1, `:3: the id "ok" is used twice: first on line 1`,
+		`:4: the id "ok" is used twice: first on line 1`)
 	check("d.jsonl", `{"question": "q"}`+"\n"+`{"id": "row-1"}`+"\n", 1, `:2: the id "row-1" is used twice`)
 	if !raceEnabled { // which takes seconds over so many bytes, and one goroutine reads them
-		check("d.jsonl", ok+"{\"question\": \""+strings.Repeat("x", maxRecord)+"\"}\n"+`{"question": "r"}`, 2, ":2: the row is longer than 64 MiB")
+		check("d.jsonl", ok+"{\"question\": \""+strings.Repeat("x", maxRecord)+"\"}\n"+`{"question": "r"}`, 2,
+			":2: the row is longer than 64 MiB")
 	}
 
-	check("d.json", "[\n"+ok+", 3,\n\n{\"question\": [,]}, {\"question\": \"[\\\"]\"}]", 2, ":3: want an object", ":5: not JSON: invalid character ','")
+	check("d.json", "[\n"+ok+", 3,\n\n{\"question\": [,]}, {\"question\": \"[\\\"]\"}]", 2, ":3: want an object",
+		":5: not JSON: invalid character ','")
 	check("d.json", "["+ok+",,{}]", 2, ":2: not JSON: unexpected end")
 
 	check("d.csv", "id,question\na,q\nb\nc,q,x\nd,r\n", 2, ":3: 1 values for 2 columns", ":4: 3 values for 2 columns")
@@ -267,26 +281,32 @@ func TestBadFiles(t *testing.T) {
 	check("d.csv", "id,,x\n1,2,3\n", Options{}, "d.csv:1: column 2 has no name")
 	check("d.csv", "id,a,id\n1,2,3\n", Options{}, `d.csv:1: the column "id" is there twice`)
 	if !raceEnabled {
-		check("d.csv", "id,a\n1,2\n2,\""+strings.Repeat("x", maxRecord+8192)+"\n", Options{}, "d.csv:3: the row is longer than 64 MiB: is a closing quote missing?")
+		check("d.csv", "id,a\n1,2\n2,\""+strings.Repeat("x", maxRecord+8192)+"\n", Options{},
+			"d.csv:3: the row is longer than 64 MiB: is a closing quote missing?")
 	}
 
 	check("d.jsonl", ok+`{"question": "q", "query": "r"}`, Options{},
 		`d.jsonl:2: the columns "question" and "query" could both be the question: choose with --map question=query`)
-	check("d.jsonl", `{"answer": "q", "response": "r"}`, Options{}, `the columns "answer" and "response" could both be the answer`)
+	check("d.jsonl", `{"answer": "q", "response": "r"}`, Options{},
+		`the columns "answer" and "response" could both be the answer`)
 	check("d.jsonl", ok, Options{Map: map[string]string{"answer": "reply"}},
 		`d.jsonl has no column "reply" for --map answer=reply; its columns: id, question`)
-	check("d.jsonl", `{"user_input": "q"}`, Options{Map: map[string]string{"answer": "reply"}}, "its columns: user_input (read as question)")
-	check("d.jsonl", ok, Options{Map: map[string]string{"reply": "answer"}}, `unknown field "reply" in --map reply=answer: it is one of id, group, question`)
+	check("d.jsonl", `{"user_input": "q"}`, Options{Map: map[string]string{"answer": "reply"}},
+		"its columns: user_input (read as question)")
+	check("d.jsonl", ok, Options{Map: map[string]string{"reply": "answer"}},
+		`unknown field "reply" in --map reply=answer: it is one of id, group, question`)
 	var many strings.Builder
 	for i := range maxColumns + 1 {
 		fmt.Fprintf(&many, "{\"c%d\": 1}\n", i)
 	}
 	check("d.jsonl", many.String(), Options{}, "d.jsonl:4097: more than 4096 different columns")
 
-	if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "none.jsonl"), Options{}); err == nil || !strings.Contains(err.Error(), "no such dataset") {
+	if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "none.jsonl"), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "no such dataset") {
 		t.Errorf("a missing file: %v", err)
 	}
-	if _, err := Open(t.Context(), t.TempDir(), Options{}); err == nil || !strings.Contains(err.Error(), "is a folder") {
+	if _, err := Open(t.Context(), t.TempDir(), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "is a folder") {
 		t.Errorf("a folder: %v", err)
 	}
 }
@@ -307,16 +327,30 @@ func TestPeers(t *testing.T) {
 	check("promptfoo", `{"query": "q", "output": "a", "context": "c", "reference": "r"}`, want)
 	check("unitxt", `{"question": "q", "answer": "a", "contexts": ["c"], "reference_answers": ["r"]}`, want)
 	check("TruLens", `{"query": "q", "output": "a", "context": ["c"], "expected_response": "r"}`, want)
-	check("continuous-eval", `{"question": "q", "answer": "a", "retrieved_context": ["c"], "ground_truth_answers": ["r"]}`, want)
-	check("LangChain", `{"query": "q", "response": "a", "source_documents": [{"page_content": "c", "metadata": {}}], "reference": "r"}`, want)
+	check("continuous-eval",
+		`{"question": "q", "answer": "a", "retrieved_context": ["c"], "ground_truth_answers": ["r"]}`, want)
+	check("LangChain",
+		`{"query": "q", "response": "a", "source_documents": [{"page_content": "c", "metadata": {}}], "reference": "r"}`, want)
 	check("spreadsheet", `{"User Input": "q", "Response": "a", "Retrieved-Contexts": ["c"], "Ground Truth": "r"}`, want)
 
-	check("DeepEval with both contexts", `{"input": "q", "actual_output": "a", "context": ["i"], "retrieval_context": ["c"], "expected_output": "r"}`,
-		&metrics.Sample{ID: "row-1", Question: "q", Answer: "a", Contexts: []string{"c"}, References: []string{"r"}, ReferenceContexts: []string{"i"}})
-	check("Ragas ids", `{"user_input": "q", "retrieved_context_ids": [1, "b"], "reference_context_ids": ["b"], "reference_contexts": ["x"]}`,
-		&metrics.Sample{ID: "row-1", Question: "q", ContextIDs: []string{"1", "b"}, ReferenceContextIDs: []string{"b"}, ReferenceContexts: []string{"x"}})
-	checker := one(t, "d.json", `{"results": [{"query_id": 7, "query": "q", "gt_answer": "r", "response": "a", "retrieved_context": [{"doc_id": "d", "text": "c"}]}]}`)
-	if !reflect.DeepEqual(checker, &metrics.Sample{ID: "7", Question: "q", Answer: "a", Contexts: []string{"c"}, ContextIDs: []string{"d"}, References: []string{"r"}}) {
+	check("DeepEval with both contexts",
+		`{"input": "q", "actual_output": "a", "context": ["i"], "retrieval_context": ["c"], "expected_output": "r"}`,
+		&metrics.Sample{
+			ID: "row-1", Question: "q", Answer: "a", Contexts: []string{"c"}, References: []string{"r"},
+			ReferenceContexts: []string{"i"},
+		})
+	check("Ragas ids",
+		`{"user_input": "q", "retrieved_context_ids": [1, "b"], "reference_context_ids": ["b"], "reference_contexts": ["x"]}`,
+		&metrics.Sample{
+			ID: "row-1", Question: "q", ContextIDs: []string{"1", "b"}, ReferenceContextIDs: []string{"b"},
+			ReferenceContexts: []string{"x"},
+		})
+	checker := one(t, "d.json",
+		`{"results": [{"query_id": 7, "query": "q", "gt_answer": "r", "response": "a", "retrieved_context": [{"doc_id": "d", "text": "c"}]}]}`)
+	if !reflect.DeepEqual(checker, &metrics.Sample{
+		ID: "7", Question: "q", Answer: "a", Contexts: []string{"c"}, ContextIDs: []string{"d"},
+		References: []string{"r"},
+	}) {
 		t.Errorf("RAGChecker: %+v", checker)
 	}
 	both := one(t, "d.jsonl", `{"query_id": 7, "id": "x", "question": "q"}`)
@@ -327,18 +361,24 @@ func TestPeers(t *testing.T) {
 		{Role: backend.User, Said: "hi"}, {Role: backend.Assistant, Said: "hello"}}}
 	check("Ragas, many turns", `{"user_input": [{"type": "human", "content": "hi"}, {"type": "ai", "content": "hello"},
 		{"type": "human", "content": "q"}, {"type": "ai", "content": "a"}]}`, talk)
-	check("a conversation without reply", `{"input": [{"speaker": "user", "text": "hi"}, {"speaker": "agent", "text": "hello"},
+	check("a conversation without reply",
+		`{"input": [{"speaker": "user", "text": "hi"}, {"speaker": "agent", "text": "hello"},
 		{"speaker": "user", "text": "q"}], "answer": "a"}`, talk)
 	check("history of strings", `{"question": "q", "answer": "a", "history": ["hi", "hello"]}`, talk)
 	check("history of pairs", `{"question": "q", "answer": "a", "chat_history": [["hi", "hello"]]}`, talk)
-	check("history of messages", `{"question": "q", "answer": "a", "history": [{"role": "User", "content": "hi"}, {"from": "gpt", "value": "hello"}]}`, talk)
+	check("history of messages",
+		`{"question": "q", "answer": "a", "history": [{"role": "User", "content": "hi"}, {"from": "gpt", "value": "hello"}]}`, talk)
 	check("no history", `{"question": "q", "history": null}`, &metrics.Sample{ID: "row-1", Question: "q"})
 	check("one context object", `{"question": "q", "contexts": {"id": 3, "text": "c"}}`,
 		&metrics.Sample{ID: "row-1", Question: "q", Contexts: []string{"c"}, ContextIDs: []string{"3"}})
 	check("numbers", `{"question": "q", "answer": 12.50, "reference": [1, "2"]}`,
 		&metrics.Sample{ID: "row-1", Question: "q", Answer: "12.50", References: []string{"1", "2"}})
-	check("extra", `{"question": "q", "human": {"x": [1.0, "\u00e9"]}, "metadata": null, "Prompt": ""}`, &metrics.Sample{ID: "row-1", Question: "q",
-		Extra: map[string]json.RawMessage{"human": json.RawMessage(`{"x": [1.0, "\u00e9"]}`), "metadata": json.RawMessage("null"), "Prompt": json.RawMessage(`""`)}})
+	check("extra", `{"question": "q", "human": {"x": [1.0, "\u00e9"]}, "metadata": null, "Prompt": ""}`,
+		&metrics.Sample{ID: "row-1", Question: "q",
+			Extra: map[string]json.RawMessage{
+				"human": json.RawMessage(`{"x": [1.0, "\u00e9"]}`), "metadata": json.RawMessage("null"),
+				"Prompt": json.RawMessage(`""`),
+			}})
 }
 
 func TestMap(t *testing.T) {
@@ -348,12 +388,13 @@ func TestMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &metrics.Sample{ID: "row-1", Question: "q", Answer: "mine", References: []string{"gold"}, ReferenceContexts: []string{"gold"},
-		Extra: map[string]json.RawMessage{"soll": json.RawMessage(`"[\"r\"]"`)}}
+	want := &metrics.Sample{ID: "row-1", Question: "q", Answer: "mine", References: []string{"gold"},
+		ReferenceContexts: []string{"gold"}, Extra: map[string]json.RawMessage{"soll": json.RawMessage(`"[\"r\"]"`)}}
 	if !reflect.DeepEqual(samples[0], want) {
 		t.Errorf("got  %+v\nwant %+v", samples[0], want)
 	}
-	wantColumns := []Column{{"frage", []string{"question"}}, {"answer", []string{"reference_answers", "reference_contexts"}},
+	wantColumns := []Column{{"frage", []string{"question"}},
+		{"answer", []string{"reference_answers", "reference_contexts"}},
 		{"response", []string{"answer"}}, {"soll", nil}}
 	if !reflect.DeepEqual(s.Columns, wantColumns) {
 		t.Errorf("columns %v, want %v", s.Columns, wantColumns)
@@ -378,7 +419,8 @@ func TestNeed(t *testing.T) {
 	}
 	check(`{"question": "q", "answer": "a"}`, metrics.Question|metrics.Answer, "")
 	check(`{"query": "q", "docs": ["c"], "id": 1}`, metrics.Question|metrics.Contexts,
-		"d.jsonl has no column for the contexts; its columns: query (read as question), docs, id; name one with --map contexts=COLUMN")
+		"d.jsonl has no column for the contexts; its columns: query (read as question), docs, id; name one with "+
+			"--map contexts=COLUMN")
 	check(`{"question": "q", "retrieved_contexts": [" "]}`, metrics.Contexts,
 		`the column "retrieved_contexts" of d.jsonl, which holds the contexts, is empty in every row`)
 }
@@ -527,20 +569,29 @@ func TestFurtherColumns(t *testing.T) {
 	}
 	args := map[string]json.RawMessage{"city": json.RawMessage(`"Oslo"`), "days": json.RawMessage(`2`)}
 	calls := []metrics.ToolCall{{Name: "weather", Args: args}, {Name: "done"}}
-	check(`"tool_calls": [{"name": "weather", "args": {"city": "Oslo", "days": 2}}, {"name": "done"}]`, metrics.Sample{ToolCalls: calls})
+	check(`"tool_calls": [{"name": "weather", "args": {"city": "Oslo", "days": 2}}, {"name": "done"}]`, metrics.Sample{
+		ToolCalls: calls,
+	})
 	check(`"tools_called": [{"name": "weather", "input_parameters": {"city": "Oslo", "days": 2}}, {"name": "done", "input_parameters": null}]`,
 		metrics.Sample{ToolCalls: calls})
 	check(`"expected_tools": [{"type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Oslo\", \"days\": 2}"}}, {"name": "done"}]`,
 		metrics.Sample{ReferenceToolCalls: calls})
 	check(`"answer_a": "yes", "answer_b": "no"`, metrics.Sample{Answer: "yes", OtherAnswers: []string{"no"}})
-	check(`"response": "yes", "multi_responses": ["no", "perhaps"]`, metrics.Sample{Answer: "yes", OtherAnswers: []string{"no", "perhaps"}})
+	check(`"response": "yes", "multi_responses": ["no", "perhaps"]`, metrics.Sample{
+		Answer: "yes", OtherAnswers: []string{"no", "perhaps"},
+	})
 	check(`"relevance": {"d1": 2, "d2": 0}`, metrics.Sample{Relevance: map[string]int{"d1": 2, "d2": 0}})
 	check(`"rubrics": {"1": "wrong", "5": "right"}, "reference_topics": ["music", "art"]`,
-		metrics.Sample{Rubrics: map[string]string{"1": "wrong", "5": "right"}, ReferenceTopics: []string{"music", "art"}})
+		metrics.Sample{
+			Rubrics: map[string]string{"1": "wrong", "5": "right"}, ReferenceTopics: []string{"music", "art"},
+		})
 	check(`"rubrics": null, "tool_calls": null, "relevance": null`, metrics.Sample{})
 
-	got := one(t, "d.csv", "id,tool_calls,relevance,rubrics\nx,\"[{\"\"name\"\": \"\"done\"\"}]\",\"{\"\"d1\"\": 1}\",\n")
-	if want := (metrics.Sample{ID: "x", ToolCalls: calls[1:], Relevance: map[string]int{"d1": 1}}); !reflect.DeepEqual(*got, want) {
+	got := one(t, "d.csv",
+		"id,tool_calls,relevance,rubrics\nx,\"[{\"\"name\"\": \"\"done\"\"}]\",\"{\"\"d1\"\": 1}\",\n")
+	if want := (metrics.Sample{
+		ID: "x", ToolCalls: calls[1:], Relevance: map[string]int{"d1": 1},
+	}); !reflect.DeepEqual(*got, want) {
 		t.Errorf("from CSV: %+v", got)
 	}
 

@@ -31,7 +31,9 @@ func TestDocs(t *testing.T) {
 		got = append(got, fieldNames{names[0], names[1:]})
 	}
 	want := fieldColumns
-	if !slices.EqualFunc(got, want, func(a, b fieldNames) bool { return a.field == b.field && slices.Equal(a.columns, b.columns) }) {
+	if !slices.EqualFunc(got, want, func(a, b fieldNames) bool {
+		return a.field == b.field && slices.Equal(a.columns, b.columns)
+	}) {
 		t.Errorf("the page has\n%v\nand recognised is\n%v", got, want)
 	}
 

@@ -53,7 +53,8 @@ func fuzzRows(t *testing.T, b []byte, read func(*bufio.Reader) []record) {
 }
 
 func FuzzLines(f *testing.F) {
-	f.Add([]byte(`{"id": 1, "question": [{"role": "user", "content": "hi"}], "contexts": [{"text": "x", "id": "y"}]}` + "\n\n{}\r\n[]"))
+	f.Add([]byte(`{"id": 1, "question": [{"role": "user", "content": "hi"}], "contexts": [{"text": "x", "id": "y"}]}` +
+		"\n\n{}\r\n[]"))
 	f.Add([]byte(`{"user_input": "q", "response": "\ud83d\ude00\\ud83d", "retrieved_contexts": ["a", 1.5], "chat_history": [["a", "b"], "c"]}`))
 	f.Add([]byte("{\"a\": \"\\ud83d\"}\n\xff\n{\"a\":\\"))
 	f.Add([]byte(`{"user_input": [{"type": "human", "content": "q"}, {"type": "ai", "content": "", "tool_calls": [{"name": "t", "args": {"x": [1e2, null]}}]},` +
@@ -151,7 +152,8 @@ func printPython(texts []string) string {
 	for _, s := range texts {
 		q := strconv.Quote(s)
 		q = q[1 : len(q)-1]
-		for _, e := range []struct{ from, to string }{{`\a`, `\x07`}, {`\b`, `\x08`}, {`\f`, `\x0c`}, {`\v`, `\x0b`}, {`\"`, `"`}} {
+		for _, e := range []struct{ from, to string }{{`\a`, `\x07`}, {`\b`, `\x08`}, {`\f`, `\x0c`}, {`\v`, `\x0b`},
+			{`\"`, `"`}} {
 			q = replaceEscape(q, e.from, e.to)
 		}
 		switch {

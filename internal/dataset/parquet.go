@@ -16,7 +16,8 @@ func openParquet(s *source, in *input) (*parquet.File, error) {
 	}
 	var head [4]byte
 	if _, err := in.file.ReadAt(head[:], 0); err == nil && isCompressed(head[:]) {
-		return nil, fmt.Errorf("%s is compressed: Parquet is read from both ends, so unpack it first (it is packed inside, too)", s.name)
+		return nil, fmt.Errorf("%s is compressed: Parquet is read from both ends, so unpack it first (it is packed "+
+			"inside, too)", s.name)
 	}
 	rows, err := parquet.Open(in.file, info.Size(), maxRecord)
 	if err != nil {
@@ -34,7 +35,10 @@ func readParquet(f *parquet.File) iter.Seq2[record, error] {
 				if err := checkText(field.Value); err != nil && rec.err == nil {
 					rec.err = fmt.Errorf("%s: %w", field.Name, err)
 				}
-				rec.cells = append(rec.cells, cell{column: field.Name, value: bytes.TrimSpace(field.Value), none: field.Value == nil, bytes: field.Bytes})
+				rec.cells = append(rec.cells, cell{
+					column: field.Name, value: bytes.TrimSpace(field.Value), none: field.Value == nil,
+					bytes: field.Bytes,
+				})
 			}
 			if rec.err != nil {
 				rec.cells = nil

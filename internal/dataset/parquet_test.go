@@ -56,7 +56,8 @@ func TestParquet(t *testing.T) {
 				t.Errorf("%s:\n got %s\nwant %s", name, a, b)
 			}
 		}
-		if s.Rows != ws.Rows || !reflect.DeepEqual(s.Filled, ws.Filled) || len(s.Columns) != len(ws.Columns) || len(s.SHA256) != 64 {
+		if s.Rows != ws.Rows || !reflect.DeepEqual(s.Filled, ws.Filled) || len(s.Columns) != len(ws.Columns) ||
+			len(s.SHA256) != 64 {
 			t.Errorf("%s: summary %+v\nwant %+v", name, s, ws)
 		}
 	}
@@ -103,10 +104,12 @@ func TestParquetErrors(t *testing.T) {
 	check("d.jsonl", rows, `unknown dataset format "excel"`, Options{Format: "excel"})
 
 	samples, bad, s, err := load(t, write(t, "d.parquet", whole), Options{})
-	if err != nil || len(samples) != 2 || len(bad) != 1 || bad[0] != `d.parquet:3: the id "a" is used twice: first in row 1` {
+	if err != nil || len(samples) != 2 || len(bad) != 1 ||
+		bad[0] != `d.parquet:3: the id "a" is used twice: first in row 1` {
 		t.Errorf("%d samples, bad %q, %v", len(samples), bad, err)
 	}
-	if err := s.Need(metrics.Contexts); err == nil || !strings.Contains(err.Error(), "no column for the contexts; its columns: id, question, answer, other") {
+	if err := s.Need(metrics.Contexts); err == nil ||
+		!strings.Contains(err.Error(), "no column for the contexts; its columns: id, question, answer, other") {
 		t.Errorf("%v", err)
 	}
 	if _, held := samples[0].Extra["other"]; held {
@@ -126,7 +129,8 @@ func TestParquetErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	samples, bad, _, err = load(t, write(t, "d.parquet", b.String()), Options{})
-	if err != nil || len(samples) != 1 || samples[0].Question != "why?" || string(samples[0].Extra["image"]) != `"/9g="` ||
+	if err != nil || len(samples) != 1 || samples[0].Question != "why?" ||
+		string(samples[0].Extra["image"]) != `"/9g="` ||
 		len(bad) != 1 || bad[0] != "d.parquet:2: question: not UTF-8" {
 		t.Errorf("bad %q, %v", bad, err)
 	}

@@ -121,7 +121,8 @@ func (q *qrels) add(fields [][]byte, beir bool) error {
 func (q *qrels) judge(s *metrics.Sample) error {
 	grades, judged := q.grades[s.ID]
 	if judged && s.Relevance != nil {
-		return fmt.Errorf("the row has judgements of its own, and %s has some for its id too: leave one of them out", q.name)
+		return fmt.Errorf("the row has judgements of its own, and %s has some for its id too: leave one of them out",
+			q.name)
 	}
 	if judged {
 		s.Relevance = grades
@@ -168,7 +169,8 @@ func (c *judgedCount) see(s *metrics.Sample) {
 // counterpart. What a limit kept from being read is not missed: whole says that there was none.
 func (c *judgedCount) compare(dataset string, complete, whole bool) (add, notes []string, err error) {
 	if len(c.found) == 0 && c.rows > 0 && !complete {
-		return nil, nil, fmt.Errorf("no query of %s is judged in %s: are the ids the same? The one has %.60q, the other %.60q",
+		return nil, nil, fmt.Errorf("no query of %s is judged in %s: are the ids the same? The one has %.60q, the "+
+			"other %.60q",
 			dataset, c.qrels.name, c.without[0], c.qrels.order[0])
 	}
 	if c.unjudged > 0 {
@@ -184,7 +186,8 @@ func (c *judgedCount) compare(dataset string, complete, whole bool) (add, notes 
 	}
 	missing := fmt.Sprintf("%s judged and not in the dataset", plural(len(absent)))
 	if complete {
-		return absent, append(notes, fmt.Sprintf("%s, scored as if nothing had been retrieved: %s", missing, some(absent, len(absent)))), nil
+		return absent, append(notes,
+			fmt.Sprintf("%s, scored as if nothing had been retrieved: %s", missing, some(absent, len(absent)))), nil
 	}
 	return nil, append(notes, fmt.Sprintf("%s, left out (--complete scores them as if nothing had been retrieved): %s",
 		missing, some(absent, len(absent)))), nil

@@ -198,7 +198,8 @@ func formatOf(name, format string, start []byte) (string, error) {
 	case looksTREC(start):
 		return "trec", nil
 	}
-	return "", fmt.Errorf("cannot tell the format of %s: end its name in .jsonl, .json, .csv, .tsv, .parquet or .trec", name)
+	return "", fmt.Errorf("cannot tell the format of %s: end its name in .jsonl, .json, .csv, .tsv, .parquet or .trec",
+		name)
 }
 
 // holdsLines reports whether content that starts with an object is JSON Lines, rather than one object

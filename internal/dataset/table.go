@@ -65,7 +65,8 @@ func readTable(r *bufio.Reader, comma rune) iter.Seq2[record, error] {
 func tableError(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
-		return fmt.Errorf("%v (line %d, byte %d): double a quote that is part of a value", parse.Err, parse.Line, parse.Column)
+		return fmt.Errorf("%v (line %d, byte %d): double a quote that is part of a value",
+			parse.Err, parse.Line, parse.Column)
 	}
 	return err
 }

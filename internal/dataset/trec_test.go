@@ -38,7 +38,8 @@ func TestTREC(t *testing.T) {
 			t.Errorf("%s: %v, bad %q, %+v", name, err, bad, got)
 			return
 		}
-		if s.Filled[metrics.ContextIDs] != 2 || s.Filled[metrics.Relevance] != 2 || len(s.Qrels) != 64 || s.Notes != nil {
+		if s.Filled[metrics.ContextIDs] != 2 || s.Filled[metrics.Relevance] != 2 || len(s.Qrels) != 64 ||
+			s.Notes != nil {
 			t.Errorf("%s: summary %+v", name, s)
 		}
 		if err := s.Need(metrics.ContextIDs | metrics.Relevance); err != nil {
@@ -50,27 +51,32 @@ func TestTREC(t *testing.T) {
 	check("a.trec", run, "q", judged)
 	check("a.txt", run, "q", judged)
 	check("results.test.gz", gzipped(t, run), "q.gz", gzipped(t, judged))
-	check("a.run", "\ufeff"+strings.ReplaceAll(run, "\n", "\r\n"), "q", "\ufeff"+strings.ReplaceAll(judged, "\n", "\r\n"))
+	check("a.run", "\ufeff"+strings.ReplaceAll(run, "\n", "\r\n"), "q",
+		"\ufeff"+strings.ReplaceAll(judged, "\n", "\r\n"))
 	check("a.run", strings.TrimSpace(run), "q", strings.TrimSpace(judged))
 	check("a.run", run, "q.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td9\t2\nq2\td2\t0\nq2\td3\t-1\n")
 }
 
 // Judgements in a file of their own go to the rows of any dataset.
 func TestQrels(t *testing.T) {
-	rows := `{"id": "q1", "question": "?", "context_ids": ["d1"]}` + "\n" + `{"id": "q3", "question": "?", "context_ids": []}` + "\n"
+	rows := `{"id": "q1", "question": "?", "context_ids": ["d1"]}` + "\n" +
+		`{"id": "q3", "question": "?", "context_ids": []}` + "\n"
 	path, judgements := write(t, "d.jsonl", rows), write(t, "q", judged)
 	got, _, s, err := load(t, path, Options{Qrels: judgements})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q1 := &metrics.Sample{ID: "q1", Question: "?", ContextIDs: []string{"d1"}, Relevance: map[string]int{"d1": 1, "d9": 2}}
+	q1 := &metrics.Sample{
+		ID: "q1", Question: "?", ContextIDs: []string{"d1"}, Relevance: map[string]int{"d1": 1, "d9": 2},
+	}
 	q3 := &metrics.Sample{ID: "q3", Question: "?", ContextIDs: []string{}}
 	if !reflect.DeepEqual(got, []*metrics.Sample{q1, q3}) {
 		t.Errorf("%+v, %+v", got[0], got[1])
 	}
 	notes := strings.Join(s.Notes, "\n")
 	if notes != "no judgements for 1 query, to which no measure of retrieval applies: q3\n"+
-		"1 query judged and not in the dataset, left out (--complete scores them as if nothing had been retrieved): q2" {
+		"1 query judged and not in the dataset, left out (--complete scores them as if nothing had been retrieved): "+
+		"q2" {
 		t.Errorf("notes:\n%s", notes)
 	}
 
@@ -96,7 +102,8 @@ func TestQrels(t *testing.T) {
 		fmt.Fprintf(&many, "m%d 0 d 1\n", i)
 	}
 	_, _, s, err = load(t, path, Options{Qrels: write(t, "q", judged+many.String())})
-	if err != nil || !strings.HasSuffix(s.Notes[1], ": q2, m0, m1, m2, m3 and 5 more") || !strings.HasPrefix(s.Notes[1], "10 queries judged") {
+	if err != nil || !strings.HasSuffix(s.Notes[1], ": q2, m0, m1, m2, m3 and 5 more") ||
+		!strings.HasPrefix(s.Notes[1], "10 queries judged") {
 		t.Errorf("many queries that are absent: %v, %q", err, s.Notes)
 	}
 }
@@ -116,16 +123,20 @@ func TestBadTREC(t *testing.T) {
 		}
 	}
 	ok := "ok Q0 d1 1 2 t\n"
-	check(ok+"b Q0 d1 1 2\nb Q0 d2 1 2 t\nc Q0 d1 1 2 t\n", 2, "d.run:2: want 6 fields, query Q0 passage rank score tag, have 5")
+	check(ok+"b Q0 d1 1 2\nb Q0 d2 1 2 t\nc Q0 d1 1 2 t\n", 2,
+		"d.run:2: want 6 fields, query Q0 passage rank score tag, have 5")
 	check(ok+"b Q0 d2 1 2 t\nb Q0 d1 1 high t\nb\n", 1, `d.run:3: want a score as the fifth field, have "high"`)
 	check(ok+"b Q0 d1 1 NaN t\n", 1, `have "NaN"`)
 	check(ok+"b Q0 d1 1 1e999 t\n", 1, `have "1e999"`)
 	check(ok+"b Q0 d1 1 -inf t\n", 1, `have "-inf"`)
-	check(ok+"b Q0 d1 1 2 t\n\nb Q0 d2 1 2 t\nb Q0 d1 1 1 t\n", 1, `d.run:5: the passage "d1" was retrieved for query "b" before: on line 2`)
+	check(ok+"b Q0 d1 1 2 t\n\nb Q0 d2 1 2 t\nb Q0 d1 1 1 t\n", 1,
+		`d.run:5: the passage "d1" was retrieved for query "b" before: on line 2`)
 	check(ok+"b Q0 d\xff 1 2 t\n", 1, "d.run:2: not UTF-8")
-	check(ok+"b Q0 d1 1 2 t\nok Q0 d2 2 1 t\n", 2, `d.run:3: the lines of query "ok" do not stand together: others began on line 1; sort the run by query`)
+	check(ok+"b Q0 d1 1 2 t\nok Q0 d2 2 1 t\n", 2,
+		`d.run:3: the lines of query "ok" do not stand together: others began on line 1; sort the run by query`)
 	if !raceEnabled {
-		check(ok+"b Q0 d1 1 2 "+strings.Repeat("t", maxRecord)+"\nb Q0 d2 1 2 t\n", 2, "d.run:2: the row is longer than 64 MiB")
+		check(ok+"b Q0 d1 1 2 "+strings.Repeat("t", maxRecord)+"\nb Q0 d2 1 2 t\n", 2,
+			"d.run:2: the row is longer than 64 MiB")
 	}
 
 	refuse := func(name, run, judged string, o Options, want string) {
@@ -148,17 +159,21 @@ func TestBadTREC(t *testing.T) {
 	refuse("d.run", ok, "\n# nothing\n", Options{}, "q is empty: it has no judgements")
 	refuse("d.run", ok, "ok 0 d1 1\nok 0 d2\n", Options{}, "q:2: want 4 fields, query iteration passage grade, have 3")
 	refuse("d.run", ok, "ok 0 d1 1 x\n", Options{}, "q:1: want 4 fields")
-	refuse("d.run", ok, "query-id corpus-id score\nok 0 d1 1\n", Options{}, "q:2: want 3 fields, query passage grade, have 4")
+	refuse("d.run", ok, "query-id corpus-id score\nok 0 d1 1\n", Options{},
+		"q:2: want 3 fields, query passage grade, have 4")
 	refuse("d.run", ok, "ok 0 d1 1.5\n", Options{}, `q:1: want a whole number up to 127 as the grade, have "1.5"`)
 	refuse("d.run", ok, "ok 0 d1 128\n", Options{}, `have "128"`)
-	refuse("d.run", ok, "ok 0 d1 1\nok 0 d1 1\n", Options{}, `q:2: the passage "d1" is judged for query "ok" a second time`)
+	refuse("d.run", ok, "ok 0 d1 1\nok 0 d1 1\n", Options{},
+		`q:2: the passage "d1" is judged for query "ok" a second time`)
 	refuse("d.run", ok, "ok 0 d\xff 1\n", Options{}, "q:1: not UTF-8")
 	refuse("d.run", ok, "\xff\xfeo\x00", Options{}, "q is UTF-16")
-	refuse("d.run", ok, "301 0 d1 1\n", Options{}, `no query of d.run is judged in q: are the ids the same? The one has "ok", the other "301"`)
+	refuse("d.run", ok, "301 0 d1 1\n", Options{},
+		`no query of d.run is judged in q: are the ids the same? The one has "ok", the other "301"`)
 	refuse("d.run", ok, "", Options{Qrels: "absent"}, "--qrels: no such dataset: q")
 	refuse("d.run", "", "ok 0 d1 1\n", Options{}, "d.run is empty")
 	refuse("d.txt", "ok QX d1 1 2 t\n", "ok 0 d1 1\n", Options{}, "cannot tell the format of d.txt")
-	refuse("d.jsonl", `{"id": "ok", "relevance": {"d1": 1}}`, "ok 0 d1 1\n", Options{}, "the row has judgements of its own, and q has some for its id too")
+	refuse("d.jsonl", `{"id": "ok", "relevance": {"d1": 1}}`, "ok 0 d1 1\n", Options{},
+		"the row has judgements of its own, and q has some for its id too")
 }
 
 // An empty file is one for which nothing was retrieved, if all that is judged is to count.
@@ -199,7 +214,8 @@ func FuzzQrels(f *testing.F) {
 			n += len(q.grades[query])
 		}
 		if n != q.n || len(q.order) != len(q.grades) {
-			t.Fatalf("%q: %d judgements counted, %d kept; %d queries in order, %d kept", b, q.n, n, len(q.order), len(q.grades))
+			t.Fatalf("%q: %d judgements counted, %d kept; %d queries in order, %d kept",
+				b, q.n, n, len(q.order), len(q.grades))
 		}
 	})
 }
@@ -207,10 +223,10 @@ func FuzzQrels(f *testing.F) {
 // ourName is the metric for a measure of trec_eval, "" for one that is not offered.
 func ourName(measure string) string {
 	if name, ok := map[string]string{
-		"map": "map", "Rprec": "r_precision", "bpref": "bpref", "recip_rank": "mrr", "infAP": "infap", "11pt_avg": "iprec",
-		"binG": "bin_g", "G": "g", "ndcg": "ndcg", "ndcg_rel": "ndcg_rel", "Rndcg": "r_ndcg", "set_P": "p", "set_relative_P": "relative_p",
-		"set_recall": "recall", "set_map": "set_map", "set_F": "f", "rbp": "rbp@0.9", "rbp_resid": "rbp_residual@0.9",
-		"gm_map": "log_map", "gm_bpref": "log_bpref",
+		"map": "map", "Rprec": "r_precision", "bpref": "bpref", "recip_rank": "mrr", "infAP": "infap",
+		"11pt_avg": "iprec", "binG": "bin_g", "G": "g", "ndcg": "ndcg", "ndcg_rel": "ndcg_rel", "Rndcg": "r_ndcg",
+		"set_P": "p", "set_relative_P": "relative_p", "set_recall": "recall", "set_map": "set_map", "set_F": "f",
+		"rbp": "rbp@0.9", "rbp_resid": "rbp_residual@0.9", "gm_map": "log_map", "gm_bpref": "log_bpref",
 	}[measure]; ok {
 		return name
 	}
@@ -219,8 +235,8 @@ func ourName(measure string) string {
 		return ""
 	}
 	if name, ok := map[string]string{
-		"P": "p", "recall": "recall", "ndcg_cut": "ndcg", "map_cut": "map", "relative_P": "relative_p", "success": "hit", "unj": "unjudged",
-		"iprec_at_recall": "iprec", "Rprec_mult": "r_precision",
+		"P": "p", "recall": "recall", "ndcg_cut": "ndcg", "map_cut": "map", "relative_P": "relative_p",
+		"success": "hit", "unj": "unjudged", "iprec_at_recall": "iprec", "Rprec_mult": "r_precision",
 	}[measure[:i]]; ok {
 		return name + "@" + measure[i+1:]
 	}
@@ -230,7 +246,9 @@ func ourName(measure string) string {
 // What trec_eval prints of its own test data must come out of ours to the last digit, query by query and in the
 // summary.
 func TestTrecEval(t *testing.T) {
-	samples, bad, s, err := load(t, sharedData(t, "trec_eval/results.test"), Options{Qrels: sharedData(t, "trec_eval/qrels.test")})
+	samples, bad, s, err := load(t, sharedData(t, "trec_eval/results.test"), Options{
+		Qrels: sharedData(t, "trec_eval/qrels.test"),
+	})
 	if err != nil || len(bad) > 0 || s.Notes != nil {
 		t.Fatal(err, bad, s.Notes)
 	}
@@ -289,7 +307,8 @@ func TestTrecEval(t *testing.T) {
 	compare("out.test.aq", 362)
 
 	// The rest are counts, which have no range, and labels; of the counts, what the reader gives is checked.
-	want := []string{"num_nonrel_judged_ret", "num_q", "num_rel", "num_rel_ret", "num_ret", "relstring", "runid", "utility"}
+	want := []string{"num_nonrel_judged_ret", "num_q", "num_rel", "num_rel_ret", "num_ret", "relstring",
+		"runid", "utility"}
 	if got := slices.Sorted(maps.Keys(others)); !slices.Equal(got, want) {
 		t.Errorf("not offered: %q, want %q", got, want)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-// show shows the sample that it is at: the beginning of each text, so that all of them and the keys stand on one screen,
-// or a page of the whole texts.
+// show shows the sample that it is at: the beginning of each text, so that all of them and the keys stand on one
+// screen, or a page of the whole texts.
 func (d *Desk) show(screen *screen) {
 	if d.at == len(d.Samples) {
 		screen.begin()
@@ -83,8 +83,8 @@ func (t namedText) wrapped(width int) []string {
 	return wrap(report.Printable(t.text), max(1, width-2))
 }
 
-// overview shows the beginnings of texts in so many lines. Where they do not all fit, the first and the last come before
-// others.
+// overview shows the beginnings of texts in so many lines. Where they do not all fit, the first and the last come
+// before others.
 func overview(texts []namedText, width, room int) []string {
 	if len(texts) == 0 {
 		return nil

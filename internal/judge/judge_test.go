@@ -12,8 +12,8 @@ import (
 	"github.com/assay-eval/assay/metrics/all"
 )
 
-// The example of Wikipedia's article on logistic regression: hours of study and exams passed, with the weights 1.5046 for
-// an hour and -4.0777.
+// The example of Wikipedia's article on logistic regression: hours of study and exams passed, with the weights 1.5046
+// for an hour and -4.0777.
 func TestLogisticRegression(t *testing.T) {
 	hours := []float64{0.5, 0.75, 1, 1.25, 1.5, 1.75, 1.75, 2, 2.25, 2.5, 2.75, 3, 3.25, 3.5, 4, 4.25, 4.5, 4.75, 5,
 		5.5}
@@ -143,8 +143,8 @@ func TestTrainTakesTrees(t *testing.T) {
 }
 
 // Labels that are only noise: nothing is found, though what is found is searched for among many recipes. The area is
-// below one half rather, as a judge without a clue predicts the mean of the other parts' labels, which is high where its own
-// part's is low; that no figure flatters is what counts.
+// below one half rather, as a judge without a clue predicts the mean of the other parts' labels, which is high where
+// its own part's is low; that no figure flatters is what counts.
 func TestTrainFindsNothingInNoise(t *testing.T) {
 	sum := 0.0
 	const times = 4

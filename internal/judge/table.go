@@ -3,7 +3,8 @@
 //
 // [Train] does it in steps:
 //
-//  1. The rows are dealt into k folds, those of a group into one fold, so that no question is learned from and tested on.
+//  1. The rows are dealt into k folds, those of a group into one fold, so that no question is learned from and tested
+//     on.
 //  2. For each fold a judge is fitted to the other rows. Its hyperparameters (linear or trees, the strength of the
 //     regularisation, how many trees) are chosen on those rows alone, by an inner cross-validation.
 //  3. The figures are computed from the held-out predictions: nothing in that judge has seen those rows.

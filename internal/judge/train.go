@@ -57,7 +57,8 @@ func Train(ctx context.Context, t *Table, o Options) (*Outcome, error) {
 	parts := t.deal(o.Folds, o.Seed)
 	switch {
 	case len(t.Rows) < leastRows:
-		return nil, fmt.Errorf("%d labelled rows are too few to train and to test on: %d are the least, and 200 advisable", len(t.Rows), leastRows)
+		return nil, fmt.Errorf("%d labelled rows are too few to train and to test on: %d are the least, and 200 "+
+			"advisable", len(t.Rows), leastRows)
 	case low == high:
 		return nil, errors.New("all labels are alike: there is nothing to learn")
 	case len(parts) < 4:

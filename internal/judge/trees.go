@@ -7,8 +7,8 @@ import (
 	"github.com/assay-eval/assay/metrics/all"
 )
 
-// Gradient boosting of shallow trees with the log loss (Friedman 2001, Annals of Statistics 29), by second-order steps and
-// with a way of their own for missing values as in XGBoost (Chen and Guestrin 2016). Values are put into
+// Gradient boosting of shallow trees with the log loss (Friedman 2001, Annals of Statistics 29), by second-order steps
+// and with a way of their own for missing values as in XGBoost (Chen and Guestrin 2016). Values are put into
 // bins first: a tree asks for one of few thresholds.
 
 const (

@@ -154,10 +154,12 @@ func TestTypes(t *testing.T) {
 	}
 	text := "x"
 	rows := []row{
-		{"a", &text, "one", []byte("plain"), -1, 1 << 63, 0.1, 1e300, true, `{"a": [1, null]}`, [16]byte{0: 0x12, 15: 0x34}, -1205, 20778, at,
-			[]string{"p", "q"}, []string{"r"}, []inner{{"user", "hi"}, {"assistant", ""}}, map[string]int64{"k": 1}, map[int32]float64{7: 0.5}, "same prefix 1", 5, 1.5},
-		{"a", nil, "two", []byte{0xff}, 1, 0, 0, 0, false, `null`, [16]byte{}, 5, -1, at.Add(-100 * 365 * 24 * time.Hour),
-			nil, nil, nil, nil, nil, "same prefix 2", -5, -1.5},
+		{"a", &text, "one", []byte("plain"), -1, 1 << 63, 0.1, 1e300, true, `{"a": [1, null]}`,
+			[16]byte{0: 0x12, 15: 0x34}, -1205, 20778, at, []string{"p", "q"}, []string{"r"},
+			[]inner{{"user", "hi"}, {"assistant", ""}}, map[string]int64{"k": 1}, map[int32]float64{7: 0.5},
+			"same prefix 1", 5, 1.5},
+		{"a", nil, "two", []byte{0xff}, 1, 0, 0, 0, false, `null`, [16]byte{}, 5, -1,
+			at.Add(-100 * 365 * 24 * time.Hour), nil, nil, nil, nil, nil, "same prefix 2", -5, -1.5},
 	}
 	want := []string{
 		`{"id":"a","text":"x","enum":"one","raw":"plain","i32":-1,"u64":9223372036854775808,"f32":0.1,"f64":1e300,"bool":true,"json":{"a":[1,null]},` +
@@ -167,10 +169,12 @@ func TestTypes(t *testing.T) {
 			`"day":"1969-12-31","at":"1926-12-16T15:04:05.12Z","bare":[],"list":[],"turns":[],"map":{},"numbers":{},"delta":"same prefix 2","lengths":-5,"split":-1.5}`,
 	}
 	for _, version := range []int{1, 2} {
-		for _, codec := range []pq.WriterOption{pq.Compression(&pq.Uncompressed), pq.Compression(&pq.Snappy), pq.Compression(&pq.Gzip),
+		for _, codec := range []pq.WriterOption{pq.Compression(&pq.Uncompressed), pq.Compression(&pq.Snappy),
+			pq.Compression(&pq.Gzip),
 			pq.Compression(&pq.Zstd), pq.Compression(&pq.Brotli), pq.Compression(&pq.Lz4Raw)} {
 			var b bytes.Buffer
-			w := pq.NewGenericWriter[row](&b, codec, pq.DataPageVersion(version), pq.MaxRowsPerRowGroup(7), pq.PageBufferSize(128))
+			w := pq.NewGenericWriter[row](&b, codec, pq.DataPageVersion(version), pq.MaxRowsPerRowGroup(7),
+				pq.PageBufferSize(128))
 			for range 10 {
 				if _, err := w.Write(rows); err != nil {
 					t.Fatal(err)
@@ -251,7 +255,8 @@ func TestDamaged(t *testing.T) {
 // A row that is longer than it may be is an error of its own.
 func TestLongRow(t *testing.T) {
 	long := strings.Repeat("x", 300)
-	b := written(t, nil, `{"id":"a","c":["x"]}`, `{"id":"b","c":["`+long+`","`+long+`"]}`, `{"id":"c","c":[`+strings.Repeat(`"",`, 300)+`""]}`, `{"id":"d","c":["y"]}`)
+	b := written(t, nil, `{"id":"a","c":["x"]}`, `{"id":"b","c":["`+long+`","`+long+`"]}`,
+		`{"id":"c","c":[`+strings.Repeat(`"",`, 300)+`""]}`, `{"id":"d","c":["y"]}`)
 	got, bad, err := read(b, 500)
 	if err != nil || len(bad) != 2 || !strings.Contains(bad[0], "2: the row is longer") {
 		t.Errorf("%v, bad %q", err, bad)
@@ -271,7 +276,8 @@ func TestBadValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, bad, err := read(b.Bytes(), 1<<20)
-	if err != nil || len(bad) != 2 || bad[0] != "1: json: not JSON, as the file says it is" || bad[1] != "2: id: not UTF-8" {
+	if err != nil || len(bad) != 2 || bad[0] != "1: json: not JSON, as the file says it is" ||
+		bad[1] != "2: id: not UTF-8" {
 		t.Errorf("%v, bad %q", err, bad)
 	}
 	same(t, got, `{"id":"c","json":1}`)
@@ -279,14 +285,16 @@ func TestBadValue(t *testing.T) {
 
 // FuzzRead: whatever a file holds, reading it ends with rows or an error, and each row is valid JSON.
 func FuzzRead(f *testing.F) {
-	f.Add(written(f, []string{"m"}, `{"id":"a","c":["x","y"],"n":1,"m":{"k":1.5}}`, `{"id":"b","c":[],"o":{"p":[{"q":true}]}}`))
+	f.Add(written(f, []string{"m"}, `{"id":"a","c":["x","y"],"n":1,"m":{"k":1.5}}`,
+		`{"id":"b","c":[],"o":{"p":[{"q":true}]}}`))
 	type row struct {
 		A string  `parquet:"a,delta"`
 		B int64   `parquet:"b,delta"`
 		C string  `parquet:"c,dict"`
 		D float32 `parquet:"d,split"`
 	}
-	for _, codec := range []pq.WriterOption{pq.Compression(&pq.Uncompressed), pq.Compression(&pq.Zstd), pq.Compression(&pq.Lz4Raw)} {
+	for _, codec := range []pq.WriterOption{pq.Compression(&pq.Uncompressed), pq.Compression(&pq.Zstd),
+		pq.Compression(&pq.Lz4Raw)} {
 		for _, version := range []int{1, 2} {
 			var b bytes.Buffer
 			w := pq.NewGenericWriter[row](&b, codec, pq.DataPageVersion(version))
@@ -351,7 +359,8 @@ func FuzzWrite(f *testing.F) {
 }
 
 func checkJSON(b []byte) bool {
-	return !json.Valid(b) || len(b) > 1<<12 || bytes.Contains(b, []byte(`\ud`)) || bytes.Contains(b, []byte(`\uD`)) || strings.ToValidUTF8(string(b), "") != string(b)
+	return !json.Valid(b) || len(b) > 1<<12 || bytes.Contains(b, []byte(`\ud`)) || bytes.Contains(b, []byte(`\uD`)) ||
+		strings.ToValidUTF8(string(b), "") != string(b)
 }
 
 // withoutNull is a value less the members that are null.

@@ -33,7 +33,8 @@ func Write(w io.Writer, rows iter.Seq2[json.RawMessage, error], maps ...string) 
 			return err
 		}
 		if top.kind != object {
-			return errors.New("not to be written as Parquet: a row is no object, or the name of a column is empty or too long")
+			return errors.New("not to be written as Parquet: a row is no object, or the name of a column is empty or " +
+				"too long")
 		}
 	}
 	if len(top.order) == 0 {

@@ -41,7 +41,9 @@ func TestCalibrated(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	notes := strings.Join(r.Notes(), "\n")
-	if !strings.Contains(notes, "a/x: the scores are mapped to the probability that people say correct (isotonic, from 70 labelled rows)") || strings.Contains(notes, "another judge") {
+	if !strings.Contains(notes,
+		"a/x: the scores are mapped to the probability that people say correct (isotonic, from 70 labelled rows)") ||
+		strings.Contains(notes, "another judge") {
 		t.Errorf("notes:\n%s", notes)
 	}
 	if page := render(t, Options{Format: "json"}, r); !strings.Contains(page, `"calibration": "the scores are mapped`) {

@@ -50,8 +50,8 @@ func writeCSV(w io.Writer, reports []*Report, _ Options) error {
 	return c.Error()
 }
 
-// writeStudyCSV writes the tables, one after the other with an empty line between them, and numbers in full. An estimate
-// with its interval takes three columns. Notes are left out.
+// writeStudyCSV writes the tables, one after the other with an empty line between them, and numbers in full. An
+// estimate with its interval takes three columns. Notes are left out.
 func writeStudyCSV(w io.Writer, d *document) error {
 	p := &printer{w: w}
 	for _, s := range d.sections {

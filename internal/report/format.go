@@ -1,11 +1,12 @@
-// Package report lays out results for people and programs: the summary of runs ([Load], [Summarize], [Write]) and what a
-// study found ([WriteStudy]), each in every format that suits it. It computes nothing that internal/stats and
+// Package report lays out results for people and programs: the summary of runs ([Load], [Summarize], [Write]) and what
+// a study found ([WriteStudy]), each in every format that suits it. It computes nothing that internal/stats and
 // internal/study do not.
 //
 //	r, err := report.Load(ctx, "results")
 //	err = report.Write(os.Stdout, []*report.Report{r}, report.Options{Format: "md"})
 //
-// Text out of datasets and replies is untrusted: what is printed to a terminal goes through [Printable], and pages escape it.
+// Text out of datasets and replies is untrusted: what is printed to a terminal goes through [Printable], and pages
+// escape it.
 package report
 
 import (

@@ -33,11 +33,12 @@ type JSONMetric struct {
 	Groups        int                  `json:"groups,omitempty"`      // that the scores are from, where some share one
 	Failures      map[metrics.Kind]int `json:"failures,omitempty"`    // by kind
 	Calibration   string               `json:"calibration,omitempty"` // what the scores were mapped to
-	Calibrated    *JSONCalibrated      `json:"calibrated,omitempty"`  // beside the scores, where the run was given a map
-	Warnings      []string             `json:"warnings,omitempty"`
-	Calls         int                  `json:"calls"`         // answers of models used, over all samples
-	PromptTokens  int                  `json:"prompt_tokens"` // that the judge read for them
-	OutputTokens  int                  `json:"output_tokens"` // that it wrote
+	// beside the scores, where the run was given a map
+	Calibrated   *JSONCalibrated `json:"calibrated,omitempty"`
+	Warnings     []string        `json:"warnings,omitempty"`
+	Calls        int             `json:"calls"`         // answers of models used, over all samples
+	PromptTokens int             `json:"prompt_tokens"` // that the judge read for them
+	OutputTokens int             `json:"output_tokens"` // that it wrote
 }
 
 // A JSONCalibrated is the mean of the probabilities that a map makes of a metric's scores.

@@ -67,13 +67,21 @@ func run(t *testing.T) *Report {
 		Config: runs.Config{
 			Dataset: runs.Dataset{Path: "data/qa.jsonl", SHA256: strings.Repeat("ab", 32), Rows: 24, BadRows: 2},
 			Metrics: []runs.Metric{
-				{Name: claims, Doc: "The share of the answer's claims that the contexts support.", Source: "RAGAS (2024), section 3", Max: 1},
-				{Name: questions, Doc: "How near the question is to questions made from the answer.", Source: "RAGAS (2024), section 3", Min: -1, Max: 1},
+				{Name: claims, Doc: "The share of the answer's claims that the contexts support.",
+					Source: "RAGAS (2024), section 3", Max: 1},
+				{Name: questions, Doc: "How near the question is to questions made from the answer.",
+					Source: "RAGAS (2024), section 3", Min: -1, Max: 1},
 				{Name: noise, Doc: "Made up for this test.", Source: "here", Max: 4, LowerIsBetter: true},
 			},
 			IdentityFields: backend.IdentityFields{
-				Judge:    &backend.Identity{Engine: "llama.cpp v0.4.0", Name: "tinyllama", Digest: "sha256:" + strings.Repeat("12", 32), Context: 2048},
-				Embedder: &backend.Identity{Engine: "llama.cpp v0.4.0", Name: "minilm", Digest: "sha256:" + strings.Repeat("34", 32), Context: 512},
+				Judge: &backend.Identity{
+					Engine: "llama.cpp v0.4.0", Name: "tinyllama", Digest: "sha256:" + strings.Repeat("12", 32),
+					Context: 2048,
+				},
+				Embedder: &backend.Identity{
+					Engine: "llama.cpp v0.4.0", Name: "minilm", Digest: "sha256:" + strings.Repeat("34", 32),
+					Context: 512,
+				},
 			},
 			Prompts: []prompts.Identity{{Name: "claims", Version: "1", Digest: "sha256:00"}},
 			Seed:    1,
@@ -87,17 +95,25 @@ func run(t *testing.T) *Report {
 		id := fmt.Sprintf("sample-%02d", i)
 		switch {
 		case i == 3:
-			list = append(list, without(id, claims, metrics.BadReply, "prompt verdicts: no verdict for claim 2: "+hostile))
+			list = append(list,
+				without(id, claims, metrics.BadReply, "prompt verdicts: no verdict for claim 2: "+hostile))
 		case i == 5:
 			list = append(list, without(id, claims, metrics.TooLong, "prompt too long: needs 3000 of 2048 tokens"))
 		case i%8 == 7:
 			list = append(list, without(id, claims, metrics.NotApplicable, "the answer makes no claim"))
 		default:
 			list = append(list, scored(id, claims, float64(i%5)/4,
-				metrics.Finding{Kind: "claim", Text: "The kettle holds 1.7 litres.", Verdict: ptr(true), Where: "context 1"},
-				metrics.Finding{Kind: "claim", Text: hostile, Verdict: ptr(false), Reason: "No context says so.\n" + hostile}))
+				metrics.Finding{
+					Kind: "claim", Text: "The kettle holds 1.7 litres.", Verdict: ptr(true), Where: "context 1",
+				},
+				metrics.Finding{
+					Kind: "claim", Text: hostile, Verdict: ptr(false), Reason: "No context says so.\n" + hostile,
+				}))
 		}
-		list = append(list, scored(id, questions, float64(i%7)/8, metrics.Finding{Kind: "question", Text: "How much does it hold?", Value: ptr(0.6251)}))
+		list = append(list,
+			scored(id, questions, float64(i%7)/8, metrics.Finding{
+				Kind: "question", Text: "How much does it hold?", Value: ptr(0.6251),
+			}))
 		list = append(list, scored(id, noise, 0))
 	}
 	r, err := Summarize(t.Context(), m, each(list))
@@ -172,7 +188,10 @@ func TestGolden(t *testing.T) {
 	golden(t, "one.color", render(t, Options{Format: "table", Color: true, Verdicts: verdicts}, r))
 
 	empty, err := Summarize(t.Context(), &runs.Manifest{Tool: "assay v0.1.0", Started: at("2026-11-21T10:00:00Z"),
-		Config: runs.Config{Dataset: runs.Dataset{Path: "b.csv", SHA256: "00", Rows: 3}, Metrics: []runs.Metric{{Name: "faithfulness/claims", Max: 1}}}}, each(nil))
+		Config: runs.Config{
+			Dataset: runs.Dataset{Path: "b.csv", SHA256: "00", Rows: 3},
+			Metrics: []runs.Metric{{Name: "faithfulness/claims", Max: 1}},
+		}}, each(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +205,8 @@ func TestGolden(t *testing.T) {
 func TestSummarize(t *testing.T) {
 	r := run(t)
 	m := r.Metrics[0]
-	if r.Samples != 24 || m.N != 19 || m.Failed != 2 || m.NotApplicable != 3 || m.Kinds[metrics.BadReply] != 1 || m.Kinds[metrics.TooLong] != 1 {
+	if r.Samples != 24 || m.N != 19 || m.Failed != 2 || m.NotApplicable != 3 || m.Kinds[metrics.BadReply] != 1 ||
+		m.Kinds[metrics.TooLong] != 1 {
 		t.Errorf("%d samples, %+v", r.Samples, m)
 	}
 	total := 0
@@ -219,7 +239,9 @@ func TestBadResults(t *testing.T) {
 	}
 	check(`sample "s": the results have a metric "c/z" that the manifest does not`, scored("s", "c/z", 1))
 	check("neither a score nor an error", metrics.Result{Sample: "s", Metric: "a/x"})
-	check("both a score and an error", metrics.Result{Sample: "s", Metric: "a/x", Score: &metrics.Score{}, Error: "e", Kind: metrics.Failed})
+	check("both a score and an error", metrics.Result{
+		Sample: "s", Metric: "a/x", Score: &metrics.Score{}, Error: "e", Kind: metrics.Failed,
+	})
 	check("an error without a kind", metrics.Result{Sample: "s", Metric: "a/x", Error: "e"})
 	check("the score 1.5 is not in the metric's range, 0 to 1", scored("s", "a/x", 1.5))
 	check(`sample "s": two results for a/x`, scored("s", "a/x", 1), scored("s", "b/y", 1), scored("s", "a/x", 1))
@@ -304,7 +326,8 @@ func TestReadBack(t *testing.T) {
 	if err := d.Decode(&j); err != nil {
 		t.Fatal(err)
 	}
-	if len(j.Metrics) != 3 || *j.Metrics[0].Mean != r.Metrics[0].Stats.Mean || *j.Metrics[0].Lo != r.Metrics[0].Stats.Interval.Lo || j.Thresholds[0].Passed {
+	if len(j.Metrics) != 3 || *j.Metrics[0].Mean != r.Metrics[0].Stats.Mean ||
+		*j.Metrics[0].Lo != r.Metrics[0].Stats.Interval.Lo || j.Thresholds[0].Passed {
 		t.Errorf("json: %+v", j)
 	}
 	rows, err := csv.NewReader(strings.NewReader(render(t, Options{Format: "csv"}, r))).ReadAll()
@@ -321,7 +344,8 @@ func TestReadBack(t *testing.T) {
 }
 
 func TestNoSuchFormat(t *testing.T) {
-	if err := Write(io.Discard, nil, Options{Format: "pdf"}); err == nil || !strings.Contains(err.Error(), "one of table, json") {
+	if err := Write(io.Discard, nil, Options{Format: "pdf"}); err == nil ||
+		!strings.Contains(err.Error(), "one of table, json") {
 		t.Errorf("format pdf: %v", err)
 	}
 }
@@ -335,7 +359,8 @@ func TestHTMLIsSafe(t *testing.T) {
 	if !strings.Contains(page, "&lt;img src=x onerror=alert(1)&gt;") {
 		t.Error("the hostile text is not in the page: this test tests nothing")
 	}
-	if m := regexp.MustCompile(`(?i)\s(style|on\w+)\s*=|(src|href)\s*=|url\(|@import`).FindString(regexp.MustCompile(`onerror=alert|src=x`).ReplaceAllString(page, "")); m != "" {
+	active := regexp.MustCompile(`(?i)\s(style|on\w+)\s*=|(src|href)\s*=|url\(|@import`)
+	if m := active.FindString(regexp.MustCompile(`onerror=alert|src=x`).ReplaceAllString(page, "")); m != "" {
 		t.Errorf("the page holds %q", m)
 	}
 	policy := regexp.MustCompile(`http-equiv="Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
@@ -409,13 +434,15 @@ func TestManySamples(t *testing.T) {
 	if len(page) > 8<<20 {
 		t.Errorf("a page of %d MiB", len(page)>>20)
 	}
-	for _, want := range []string{"The 200 samples with the lowest scores, of 200000", "The first 100 samples with a failed metric",
+	for _, want := range []string{"The 200 samples with the lowest scores, of 200000",
+		"The first 100 samples with a failed metric",
 		"(48000 more characters)", "441 more: results.jsonl has them all."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	if r.Metrics[0].N != n || r.Worst[0].rank != 0 || r.Worst[199].rank != 0 || r.Worst[0].Sample != "s0" || r.Worst[199].Sample != "s199000" {
+	if r.Metrics[0].N != n || r.Worst[0].rank != 0 || r.Worst[199].rank != 0 || r.Worst[0].Sample != "s0" ||
+		r.Worst[199].Sample != "s199000" {
 		t.Errorf("worst: %s to %s, %+v", r.Worst[0].Sample, r.Worst[len(r.Worst)-1].Sample, r.Metrics[0])
 	}
 }

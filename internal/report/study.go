@@ -83,7 +83,8 @@ func agreementLines(m *study.MetricAgreement) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, m.Metric+": "+fmt.Sprintf(format, args...)) }
 	if k := m.BestThreshold; k != nil {
-		say("the best threshold here, %s, can be expected to have the accuracy %s on other rows; always giving the more frequent label has %s",
+		say("the best threshold here, %s, can be expected to have the accuracy %s on other rows; always giving the "+
+			"more frequent label has %s",
 			number(k.Threshold), estimate{k.Accuracy}, number(*m.Majority))
 	}
 	if m.Brier != nil {
@@ -242,7 +243,8 @@ func ppi(r *study.PPI) []section {
 		study.Bounds{Estimate: r.Estimate, Lo: r.Lo, Hi: r.Hi})
 	row(fmt.Sprintf("%d labels alone", r.Labeled), r.Classical)
 	t.rows = append(t.rows, []any{"the metric alone, uncorrected", value(r.Imputed), "", ""})
-	notes := []string{fmt.Sprintf("λ = %s (0: the scores do not count, 1: they count in full); as short an interval as from %.0f labels alone",
+	notes := []string{fmt.Sprintf("λ = %s (0: the scores do not count, 1: they count in full); as short an interval "+
+		"as from %.0f labels alone",
 		number(r.Lambda), r.Effective)}
 	if b := r.Buy; b != nil {
 		notes = append(notes, fmt.Sprintf("an interval %s wide takes about %d labels, or %d without the metric",
@@ -270,7 +272,8 @@ func ranked(r *study.Ranking) []section {
 			verdict = name(d.Better) + " is better"
 		}
 		notes = append(notes, fmt.Sprintf("%s less %s: %s (%s), p %s, %s with Holm's correction: %s",
-			name(d.Second), name(d.First), signed(d.Difference), shift{d.Lo, d.Hi}, pValue(d.P), pValue(d.PHolm), verdict))
+			name(d.Second), name(d.First), signed(d.Difference), shift{d.Lo, d.Hi}, pValue(d.P),
+			pValue(d.PHolm), verdict))
 	}
 	return []section{t, {notes: append(notes, warnings...)}}
 }
@@ -315,11 +318,13 @@ func judgeFile(f *study.JudgeFile) []section {
 	notes = append(notes, "log loss in choosing: "+strings.Join(tried, ", "))
 	for _, set := range f.Training.Sets {
 		if set.LeftOut > 0 {
-			notes = append(notes, fmt.Sprintf("%d labelled rows of %s are left out: a metric failed on them or was not run, or none applies", set.LeftOut, set.Dataset))
+			notes = append(notes, fmt.Sprintf("%d labelled rows of %s are left out: a metric failed on them or was "+
+				"not run, or none applies", set.LeftOut, set.Dataset))
 		}
 	}
 	if len(f.Training.Dropped) > 0 {
-		notes = append(notes, "left out, since they do not vary or nearly no row has them: "+strings.Join(f.Training.Dropped, ", "))
+		notes = append(notes,
+			"left out, since they do not vary or nearly no row has them: "+strings.Join(f.Training.Dropped, ", "))
 	}
 	return append(judgeFigures(&f.Figures), t, section{notes: append(notes, f.Training.Warnings()...)})
 }
@@ -353,8 +358,9 @@ func judgeFigures(f *study.JudgeFigures) []section {
 			d.Second, d.First, d.Measure, signed(d.Difference), inBrackets(d.Lo, d.Hi), pValue(d.P)))
 	}
 	if c := f.Judge.Calibration; c != nil {
-		notes = append(notes, fmt.Sprintf("as probabilities: brier %s; calibration error %s, where true ones would show %s (p %s)",
-			estimate{f.Judge.Brier}, number(c.Error), number(c.Expected), pValue(c.P)))
+		notes = append(notes,
+			fmt.Sprintf("as probabilities: brier %s; calibration error %s, where true ones would show %s (p %s)",
+				estimate{f.Judge.Brier}, number(c.Error), number(c.Expected), pValue(c.P)))
 	}
 	return []section{t, {notes: append(notes, f.Judge.Warnings...)}}
 }

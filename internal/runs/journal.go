@@ -38,7 +38,8 @@ type Journal struct {
 type ExistsError struct{ Path string }
 
 func (e *ExistsError) Error() string {
-	return fmt.Sprintf("%s holds the result of something else: other documents, models, prompts or settings, or it was changed since", e.Path)
+	return fmt.Sprintf("%s holds the result of something else: other documents, models, prompts or settings, or it "+
+		"was changed since", e.Path)
 }
 
 // An About is the content of FILE.about.json.

@@ -168,8 +168,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// A line that was damaged, and not torn, is forgotten with what comes after it, and that is told. Where the first one is
-// damaged nobody knows what the work was: it is not discarded unasked.
+// A line that was damaged, and not torn, is forgotten with what comes after it, and that is told. Where the first one
+// is damaged nobody knows what the work was: it is not discarded unasked.
 func TestJournalDamaged(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "rows.jsonl")
 	write := func(content string) {

@@ -39,7 +39,8 @@ type Config struct {
 	Judges   string             `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
 	Seed     uint64             `json:"seed"`
 
-	Frequencies string `json:"frequencies,omitempty"` // the digest of the counts of tokens in the references, where a metric weighs by them
+	// the digest of the counts of tokens in the references, where a metric weighs by them
+	Frequencies string `json:"frequencies,omitempty"`
 }
 
 // A Dataset is where the samples came from.

@@ -96,7 +96,8 @@ func Krippendorff(units [][]float64, scale Scale, o Options) (Estimate, error) {
 		return Estimate{}, errors.New("no unit has two ratings")
 	}
 	o.Groups = groups
-	return estimate(len(paired), alpha(paired, scale), o, "all ratings are equal: agreement beyond chance is not defined")
+	return estimate(len(paired), alpha(paired, scale), o,
+		"all ratings are equal: agreement beyond chance is not defined")
 }
 
 // alpha uses that on every scale disagreement adds up without looking at pairs: for numbers by sums of squares; for

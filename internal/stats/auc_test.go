@@ -136,7 +136,8 @@ func TestAUCCoverage(t *testing.T) {
 		coverage, margin := float64(inside)/float64(runs), 4*math.Sqrt(0.95*0.05/float64(runs))
 		t.Logf("%s: %.3f", name, coverage)
 		if coverage < least-margin || coverage > 0.965+margin {
-			t.Errorf("%s: the interval holds %.3f in %.3f of %d runs, want %.2f to 0.965", name, truth, coverage, runs, least)
+			t.Errorf("%s: the interval holds %.3f in %.3f of %d runs, want %.2f to 0.965",
+				name, truth, coverage, runs, least)
 		}
 	}
 	check("0.76", 1, runsOf(t, 2000), 60, false, 0.94)

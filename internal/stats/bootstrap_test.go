@@ -99,7 +99,9 @@ func TestBootstrapUndefined(t *testing.T) {
 	check(func(w []float64) bool {
 		return math.Abs(w[0]-1)+math.Abs(w[1]-1)+math.Abs(w[2]-1)+math.Abs(w[3]-1)+math.Abs(w[4]-1) > 0
 	}, "no interval", false)
-	if _, err := estimate(n, func([]float64) (float64, bool) { return 0, false }, Options{}, "for a reason"); err == nil ||
+	if _, err := estimate(n, func([]float64) (float64, bool) {
+		return 0, false
+	}, Options{}, "for a reason"); err == nil ||
 		err.Error() != "for a reason" {
 		t.Errorf("never defined: %v", err)
 	}

@@ -25,8 +25,8 @@ func TestCopies(t *testing.T) {
 		}
 		want, got := plain.Summary(Options{Max: 1}), grouped.Summary(Options{Max: 1})
 		if got.N != n*copies || got.Groups != n || want.Groups != 0 || !near(got.Mean, want.Mean, 1e-12) {
-			t.Fatalf("%d values from %d groups with mean %v, want %d from %d with %v", got.N, got.Groups, got.Mean, n*copies, n,
-				want.Mean)
+			t.Fatalf("%d values from %d groups with mean %v, want %d from %d with %v",
+				got.N, got.Groups, got.Mean, n*copies, n, want.Mean)
 		}
 		a, b := want.Interval, got.Interval
 		if a.Method != b.Method || !near(a.Lo, b.Lo, 1e-9) || !near(a.Hi, b.Hi, 1e-9) {
@@ -84,12 +84,12 @@ func TestGroupCoverage(t *testing.T) {
 		coverage := float64(inside) / float64(runs)
 		margin := 4 * math.Sqrt(0.95*0.05/float64(runs))
 		if coverage < least-margin || coverage > 0.95+margin {
-			t.Errorf("%d groups: the interval holds the mean in %.3f of %d runs, want %.2f to 0.95", groups, coverage, runs,
-				least)
+			t.Errorf("%d groups: the interval holds the mean in %.3f of %d runs, want %.2f to 0.95",
+				groups, coverage, runs, least)
 		}
 		if share := float64(naive) / float64(runs); share > 0.9 {
-			t.Errorf("%d groups: the interval over rows holds the mean in %.3f of the runs: the groups do nothing", groups,
-				share)
+			t.Errorf("%d groups: the interval over rows holds the mean in %.3f of the runs: the groups do nothing",
+				groups, share)
 		}
 	}
 	check(40, runsOf(t, 200), 0.93)

@@ -93,7 +93,8 @@ func TestPairLevel(t *testing.T) {
 		within("t", float64(alarmsT)/n, 0.03, 0.05)
 		within("interval", float64(inside)/n, 0.93, 0.95)
 		if size > 1 && float64(naive)/n < 0.1 {
-			t.Errorf("%s: rows taken for independent raise %.3f false alarms: the groups do nothing", name, float64(naive)/n)
+			t.Errorf("%s: rows taken for independent raise %.3f false alarms: the groups do nothing",
+				name, float64(naive)/n)
 		}
 	}
 	coarse := func() float64 { return float64(rng.IntN(5)-2) / 4 }

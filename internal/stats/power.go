@@ -20,7 +20,8 @@ func RowsNeeded(difference, deviation, level, power float64) (int, error) {
 	}
 	z := distuv.UnitNormal.Quantile((1 + level) / 2)
 	quick := (z + distuv.UnitNormal.Quantile(power)) / effect
-	n := quick*quick + z*z/2 // the second term is for Student's wider tails (Guenther 1981, The American Statistician 35)
+	// the second term is for Student's wider tails (Guenther 1981, The American Statistician 35)
+	n := quick*quick + z*z/2
 	if n > 500 {
 		return int(math.Ceil(min(n, 1<<53))), nil
 	}

@@ -91,7 +91,8 @@ func newPPI(labels, scores, others []float64, lambda float64, o Options) (*PPI, 
 		p.warn("the scores do not go with the labels: the estimate is that of the labels alone")
 	}
 	if part.units > 0 {
-		p.warn("%d rows in %d groups, which are not independent: the interval is over the groups", n+len(others), part.units)
+		p.warn("%d rows in %d groups, which are not independent: the interval is over the groups",
+			n+len(others), part.units)
 	}
 	return p, nil
 }

@@ -23,7 +23,8 @@ func TestPPIByHand(t *testing.T) {
 	// Variances: of others 0.0625, of the scores 0.065, of y - λf 3/16 - 2λ×0.1 + λ²×0.065.
 	variance := lambda*lambda*0.0625/4 + (0.1875-0.2*lambda+lambda*lambda*0.065)/4
 	half := 1.9599639845 * math.Sqrt(variance)
-	if !near(p.Lambda, lambda, 1e-12) || !near(p.Estimate, estimate, 1e-12) || !near(p.Interval.Lo, estimate-half, 1e-9) ||
+	if !near(p.Lambda, lambda, 1e-12) || !near(p.Estimate, estimate, 1e-12) ||
+		!near(p.Interval.Lo, estimate-half, 1e-9) ||
 		!near(p.Interval.Hi, estimate+half, 1e-9) {
 		t.Errorf("%+v, want %v ± %v, λ = %v", p, estimate, half, lambda)
 	}
@@ -122,8 +123,8 @@ func TestPPICoverage(t *testing.T) {
 			effective += p.Effective / float64(w.labelled) / float64(runs)
 		}
 		n := float64(runs)
-		t.Logf("%s: coverage %.3f, λ = 1 %.3f, labels alone %.3f; gain %.2f; imputed %.3f for %.3f", name, float64(inside)/n,
-			float64(plain)/n, float64(alone)/n, effective, imputed, w.yes)
+		t.Logf("%s: coverage %.3f, λ = 1 %.3f, labels alone %.3f; gain %.2f; imputed %.3f for %.3f",
+			name, float64(inside)/n, float64(plain)/n, float64(alone)/n, effective, imputed, w.yes)
 		margin := 4 * math.Sqrt(0.95*0.05/n)
 		for what, k := range map[string]int{"ppi++": inside, "ppi": plain, "labels alone": alone} {
 			if c := float64(k) / n; c < 0.94-margin || c > 0.95+margin {

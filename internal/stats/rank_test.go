@@ -35,7 +35,8 @@ func TestCorrelationsPublished(t *testing.T) {
 		t.Errorf("pearson %v", v)
 	}
 	// Fisher's transformation, by hand: atanh(0.5) ± 1.959964/sqrt(100) is 0.353310 to 0.745303.
-	if i := fisher(0.5, 103, 1, 0.95); !near(i.Lo, math.Tanh(0.3533098), 1e-6) || !near(i.Hi, math.Tanh(0.7453025), 1e-6) {
+	if i := fisher(0.5, 103, 1, 0.95); !near(i.Lo, math.Tanh(0.3533098), 1e-6) ||
+		!near(i.Hi, math.Tanh(0.7453025), 1e-6) {
 		t.Errorf("fisher %+v", *i)
 	}
 	if i := fisher(1, 103, 1, 0.95); i != nil {
@@ -216,7 +217,8 @@ func TestCorrelationsDegenerate(t *testing.T) {
 		t.Error("no rows are no error")
 	}
 	e, err := Spearman([]float64{1, 2, 3, 4}, []float64{1, 2, 3, 4}, Options{})
-	if err != nil || e.Value != 1 || e.Interval != nil || !strings.Contains(strings.Join(e.Warnings, ";"), "no interval") {
+	if err != nil || e.Value != 1 || e.Interval != nil ||
+		!strings.Contains(strings.Join(e.Warnings, ";"), "no interval") {
 		t.Errorf("a perfect correlation: %+v %v", e, err)
 	}
 }

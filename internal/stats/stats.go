@@ -37,8 +37,8 @@ type Options struct {
 	Groups []string
 
 	// Err, a context's for example, is asked while something is drawn many times: once it returns an error, the work is
-	// given up. A function that returns errors returns that one; what any other returns then means nothing, and it is the
-	// caller who asks Err again. nil: never.
+	// given up. A function that returns errors returns that one; what any other returns then means nothing, and it is
+	// the caller who asks Err again. nil: never.
 	Err func() error
 }
 
@@ -101,7 +101,8 @@ const (
 const (
 	resamples = 10_000
 	keepMost  = 2_000 // values; a larger set is summarised by its moments
-	few       = 20    // values; below it, where the bootstrap's intervals are too short, there is a small-sample warning
+	// values; below it, where the bootstrap's intervals are too short, there is a small-sample warning
+	few = 20
 )
 
 // A Mean takes in values one by one, in bounded space, and summarises them. The zero Mean is empty.
@@ -194,7 +195,8 @@ func (m *Mean) Summary(o Options) Summary {
 			warn("%d values from more than %d groups, whose rows are not independent: the interval is over %d parts "+
 				"that hold whole groups", m.n, mostGroups, units)
 		} else if units > 1 {
-			warn("%d values from %d groups, whose rows are not independent: the interval is over the groups", m.n, units)
+			warn("%d values from %d groups, whose rows are not independent: the interval is over the groups",
+				m.n, units)
 		}
 	}
 	switch {

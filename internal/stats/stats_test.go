@@ -127,7 +127,8 @@ func TestCoverage(t *testing.T) {
 		got := float64(inside) / float64(runs)
 		t.Logf("%s, n = %d: %.3f", name, n, got)
 		if margin := 4 * math.Sqrt(0.95*0.05/float64(runs)); got < least-margin || got > 0.95+margin {
-			t.Errorf("%s, n = %d: the interval holds the mean in %.3f of %d runs, want %.2f to 0.95", name, n, got, runs, least)
+			t.Errorf("%s, n = %d: the interval holds the mean in %.3f of %d runs, want %.2f to 0.95",
+				name, n, got, runs, least)
 		}
 	}
 	coin := func(p float64) func() float64 {
@@ -202,7 +203,8 @@ func TestProperties(t *testing.T) {
 			!near(again.Hi, s.Interval.Hi, 1e-9) {
 			t.Errorf("n = %d: in another order %+v, before %+v", n, *again, *s.Interval)
 		}
-		if width := s.Interval.Hi - s.Interval.Lo; width >= previous || s.Interval.Lo > s.Mean || s.Interval.Hi < s.Mean {
+		if width := s.Interval.Hi - s.Interval.Lo; width >= previous || s.Interval.Lo > s.Mean ||
+			s.Interval.Hi < s.Mean {
 			t.Errorf("n = %d: interval %+v around %v, no shorter than %v", n, *s.Interval, s.Mean, previous)
 		} else {
 			previous = width

@@ -141,7 +141,8 @@ func (r *MetricAgreement) correlate(m matched, o stats.Options) {
 func (r *MetricAgreement) classify(all matched, c candidate, threshold *float64, o stats.Options) {
 	m, truth := all.truths()
 	if n := len(all.ids) - len(m.ids); n > 0 {
-		r.warn(fmt.Sprintf("%d samples on which the raters are equally divided are left out of auc, accuracy and what follows", n))
+		r.warn(fmt.Sprintf("%d samples on which the raters are equally divided are left out of auc, accuracy and "+
+			"what follows", n))
 	}
 	o = in(o, m.groups)
 	e, err := stats.AUC(m.scores, truth, o)

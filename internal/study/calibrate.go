@@ -44,7 +44,8 @@ func Calibrate(ctx context.Context, run *runs.Scores, m runs.Metric, l *labels.S
 		c.Before = &before
 	}
 	if fit.Method == "constant" {
-		c.Warnings = append(c.Warnings, "no map does better than one probability for all rows: the scores tell nothing about these labels")
+		c.Warnings = append(c.Warnings,
+			"no map does better than one probability for all rows: the scores tell nothing about these labels")
 	}
 	if len(d.ids) < 100 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("only %d labelled rows: the map is rough below 100", len(d.ids)))

@@ -43,7 +43,8 @@ func TestEveryChangeIsTold(t *testing.T) {
 		set(2)
 		defer set(1)
 		list := configChanges(base, other)
-		name := strings.HasSuffix(path, ".Name") && strings.HasPrefix(path, "IdentityFields.") // another name of the same weights
+		// another name of the same weights
+		name := strings.HasSuffix(path, ".Name") && strings.HasPrefix(path, "IdentityFields.")
 		if told := len(list) > 0; told == (harmless[path] != "" || name) {
 			t.Errorf("%s was changed: %q", path, list)
 		}

@@ -111,7 +111,8 @@ func (o *CompareOptions) addRun(ctx context.Context, c *Comparison, base, other 
 			continue
 		}
 		if theirs.Min != m.Min || theirs.Max != m.Max {
-			return fmt.Errorf("%s has another range in %s (%v to %v) than in %s (%v to %v): the runs are of different versions",
+			return fmt.Errorf("%s has another range in %s (%v to %v) than in %s (%v to %v): the runs are of "+
+				"different versions",
 				m.Name, other.Dir, theirs.Min, theirs.Max, base.Dir, m.Min, m.Max)
 		}
 		d := o.difference(ctx, base, other, m)
@@ -169,7 +170,9 @@ func (o *CompareOptions) difference(ctx context.Context, base, other *runs.Score
 	d.Detect = o.plan(m, d.N, &p)
 	d.Changed = mostChanged(ids, a, b, o.Changed)
 	if all := d.N + d.LeftOut; d.LeftOut*20 > all {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d of %d samples lack a score in one of the runs: the difference says nothing of those", d.LeftOut, all))
+		d.Warnings = append(d.Warnings,
+			fmt.Sprintf("%d of %d samples lack a score in one of the runs: the difference says nothing of those",
+				d.LeftOut, all))
 	}
 	return d
 }

@@ -28,7 +28,9 @@ func Example() {
 		}
 		for i := range 12 {
 			score := &metrics.Score{Value: 0.4 + 0.02*float64(i) + gain*float64(1+i%3)}
-			if err := w.Write(metrics.Result{Sample: fmt.Sprint(i), Metric: "faithfulness/logit", Score: score}); err != nil {
+			if err := w.Write(metrics.Result{
+				Sample: fmt.Sprint(i), Metric: "faithfulness/logit", Score: score,
+			}); err != nil {
 				log.Fatal(err)
 			}
 		}
@@ -48,6 +50,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	d := c.Metrics[0]
-	fmt.Printf("%s: %+.2f (%+.2f to %+.2f) on %d samples, better on %d\n", d.Name, d.Difference, *d.Lo, *d.Hi, d.N, d.Better)
+	fmt.Printf("%s: %+.2f (%+.2f to %+.2f) on %d samples, better on %d\n",
+		d.Name, d.Difference, *d.Lo, *d.Hi, d.N, d.Better)
 	// Output: faithfulness/logit: +0.10 (+0.08 to +0.12) on 12 samples, better on 12
 }

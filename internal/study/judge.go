@@ -52,7 +52,8 @@ func (t *JudgeTraining) Warnings() []string {
 		best = min(best, try.Loss)
 	}
 	if best >= constant {
-		list = append(list, "no method does better than one label for all rows: these metrics tell nothing about these labels")
+		list = append(list,
+			"no method does better than one label for all rows: these metrics tell nothing about these labels")
 	}
 	if rows < 200 {
 		list = append(list, fmt.Sprintf("only %d labelled rows: a judge is rough below 200", rows))
@@ -164,12 +165,14 @@ func (f *JudgeFile) warnTest(rows *JudgeRows, warn func(format string, args ...a
 			warn("the judge was trained on %s: what it does there says nothing about other data", name)
 		}
 		if set.LeftOut > 0 {
-			warn("%d labelled rows of %s are left out: a metric failed on them or was not run, or the judge cannot do without one that does not apply",
+			warn("%d labelled rows of %s are left out: a metric failed on them or was not run, or the judge cannot "+
+				"do without one that does not apply",
 				set.LeftOut, name)
 		}
 	}
 	if mine, theirs := f.Label, rows.label; mine.Min != theirs.Min || mine.Max != theirs.Max {
-		warn("the judge predicts %s from %v to %v, and the labels are from %v to %v: its predictions are put into that range",
+		warn("the judge predicts %s from %v to %v, and the labels are from %v to %v: its predictions are put into "+
+			"that range",
 			mine.Field, mine.Min, mine.Max, theirs.Min, theirs.Max)
 	}
 }

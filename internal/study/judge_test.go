@@ -127,8 +127,10 @@ func TestTrainJudge(t *testing.T) {
 // A metric that two runs have by two names is one feature.
 func TestFeaturesAreDistinct(t *testing.T) {
 	got := distinct([]string{"answer_correctness/cosine", "answer_similarity/cosine", "answer_similarity/rouge1",
-		"answer_similarity/rouge1@recall", "answer_similarity/rouge1_recall", "ragchecker/f1", "answer_correctness/claims_f1"})
-	want := []string{"answer_correctness/cosine", "answer_similarity/rouge1", "answer_similarity/rouge1@recall", "ragchecker/f1"}
+		"answer_similarity/rouge1@recall", "answer_similarity/rouge1_recall", "ragchecker/f1",
+		"answer_correctness/claims_f1"})
+	want := []string{"answer_correctness/cosine", "answer_similarity/rouge1", "answer_similarity/rouge1@recall",
+		"ragchecker/f1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

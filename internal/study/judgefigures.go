@@ -47,7 +47,8 @@ func (r *JudgeRows) figures(name string, predicted []float64, o stats.Options) (
 		f.Alone = append(f.Alone, a)
 	}
 	slices.SortStableFunc(f.Alone, func(a, b MetricAgreement) int {
-		few := func(m MetricAgreement) int { return int(boolean(2*m.N < len(every.ids))) } // those that most rows lack come last
+		// those that most rows lack come last
+		few := func(m MetricAgreement) int { return int(boolean(2*m.N < len(every.ids))) }
 		return cmp.Or(cmp.Compare(few(a), few(b)), cmp.Compare(b.strength(), a.strength()))
 	})
 	if len(f.Alone) > 0 {

@@ -67,8 +67,8 @@ type judgeData struct {
 }
 
 // LoadJudgeRows reads what a judge is trained on or tested on: runs, those of one dataset joined by sample, and labels.
-// Names are the features wanted, nil for all that the runs have in common. The source may name several fields, joined by
-// commas: one for each dataset.
+// Names are the features wanted, nil for all that the runs have in common. The source may name several fields, joined
+// by commas: one for each dataset.
 func LoadJudgeRows(ctx context.Context, dirs, names []string, source labels.Source) (*JudgeRows, error) {
 	data, err := joinRuns(ctx, dirs)
 	if err != nil {
@@ -83,7 +83,8 @@ func LoadJudgeRows(ctx context.Context, dirs, names []string, source labels.Sour
 	}
 	fields := strings.Split(source.Human, ",")
 	if len(fields) > 1 && len(fields) != len(data) {
-		return nil, runs.Inputf("--human names %d fields, and the runs are of %d datasets: one field for all, or one for each", len(fields), len(data))
+		return nil, runs.Inputf("--human names %d fields, and the runs are of %d datasets: one field for all, or one "+
+			"for each", len(fields), len(data))
 	}
 	for i, d := range data {
 		of := source

@@ -41,8 +41,8 @@ func CheckOrigin(c *runs.Calibration, run *runs.Config) error {
 	return nil
 }
 
-// OriginDiffers names what the map was made with and a run has otherwise: "another judge, small"; "" if nothing is known to
-// differ.
+// OriginDiffers names what the map was made with and a run has otherwise: "another judge, small"; "" if nothing is
+// known to differ.
 func OriginDiffers(c *runs.Calibration, run *runs.Config) string {
 	had, have := originOf(c.Origin, c.Metric), OriginOf(run, c.Metric)
 	for _, d := range had.Models().Differences(have.Models()) {

@@ -62,7 +62,8 @@ func (sys *System) scale() {
 		sys.notes = append(sys.notes, "lower is better: the scores are mirrored in the middle of their range")
 	}
 	if stretch {
-		sys.notes = append(sys.notes, fmt.Sprintf("the scores, from %v to %v, are stretched to the labels' %.4g to %.4g", m.Min, m.Max, lo, hi))
+		sys.notes = append(sys.notes,
+			fmt.Sprintf("the scores, from %v to %v, are stretched to the labels' %.4g to %.4g", m.Min, m.Max, lo, hi))
 	}
 	sys.scores = map[string]float64{}
 	for id, v := range sys.run.Of[m.Name] {

@@ -43,7 +43,8 @@ func Prefer(ctx context.Context, run *runs.Scores, l *labels.Set, o AgreeOptions
 	var all Preferences
 	for _, c := range list {
 		if c.min == c.max {
-			return nil, runs.Inputf("%s: the range of a peer's scores is not known, so neither is the side that it prefers", c.name)
+			return nil, runs.Inputf("%s: the range of a peer's scores is not known, so neither is the side that it "+
+				"prefers", c.name)
 		}
 		p, err := prefer(l, match(l, run, c.scores, c.lowerIsBetter), c, drawing(ctx, o.Seed))
 		if err != nil {

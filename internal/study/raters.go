@@ -8,11 +8,12 @@ import (
 
 // RaterAgreement is how far raters agree with each other.
 type RaterAgreement struct {
-	Raters int         `json:"raters"`
-	N      int         `json:"n"`               // samples with two ratings or more
-	Alpha  Alphas      `json:"alpha"`           // Krippendorff's
-	Kappa  *Estimate   `json:"kappa,omitempty"` // Cohen's, of two raters, with quadratic weights
-	Others []*Estimate `json:"one_with_others"` // the rank correlation of each rater with the mean of the others; null where there is none
+	Raters int       `json:"raters"`
+	N      int       `json:"n"`               // samples with two ratings or more
+	Alpha  Alphas    `json:"alpha"`           // Krippendorff's
+	Kappa  *Estimate `json:"kappa,omitempty"` // Cohen's, of two raters, with quadratic weights
+	// the rank correlation of each rater with the mean of the others; null where there is none
+	Others []*Estimate `json:"one_with_others"`
 }
 
 // Alphas are Krippendorff's alpha on three scales.

@@ -1,16 +1,17 @@
 // Package study says what a run's scores are worth: how far they agree with people's labels ([Agree], [Prefer],
-// [WikiEval]), whether two runs differ ([Compare]), what people would say on average ([NewSystem], [Rank]), how likely a
-// score makes a yes ([Calibrate]), and what a judge trained on labels is worth ([TrainJudge], [JudgeRows.Test]).
+// [WikiEval]), whether two runs differ ([Compare]), what people would say on average ([NewSystem], [Rank]), how likely
+// a score makes a yes ([Calibrate]), and what a judge trained on labels is worth ([TrainJudge], [JudgeRows.Test]).
 //
 // The path of a label:
 //
-//  1. [labels.Source] reads it from a file of labels or from the dataset's column of people's answers, beside the ids of
-//     the run's samples.
+//  1. [labels.Source] reads it from a file of labels or from the dataset's column of people's answers, beside the ids
+//     of the run's samples.
 //  2. It is matched with the scores of that sample: a row with both counts, and those without one are counted.
 //  3. A study hands the matched rows to internal/stats and keeps value, interval and warnings.
 //
-// Everything here is a function from runs and labels to a plain struct, which is what --format json prints; internal/report
-// renders the same structs for people. Statistics are internal/stats'. What takes long ends with its context.
+// Everything here is a function from runs and labels to a plain struct, which is what --format json prints;
+// internal/report renders the same structs for people. Statistics are internal/stats'. What takes long ends with its
+// context.
 package study
 
 import (

@@ -58,8 +58,8 @@ func is(e *Estimate, want float64) bool { return e != nil && near(e.Value, want)
 
 var none = math.NaN()
 
-// Five samples have both scores. They differ by 1, 1, 1, 0 and 0: by 0.6 with the variance 0.3. Of the eight ways to flip
-// the three signs, two are as far from 0.
+// Five samples have both scores. They differ by 1, 1, 1, 0 and 0: by 0.6 with the variance 0.3. Of the eight ways to
+// flip the three signs, two are as far from 0.
 func TestCompare(t *testing.T) {
 	base, other := scores("a", 0, 0, 0, 0, 1, 0.5, none), scores("b", 1, 1, 1, 0, 1, none, 0.5)
 	o := CompareOptions{Power: 0.8, Changed: 2}
@@ -154,8 +154,8 @@ func TestRaters(t *testing.T) {
 	}
 }
 
-// Of four pairs the metric prefers one as people do and one not where people prefer the first, one as they do where they
-// prefer the second, and does not decide the last.
+// Of four pairs the metric prefers one as people do and one not where people prefer the first, one as they do where
+// they prefer the second, and does not decide the last.
 func TestPrefer(t *testing.T) {
 	run := scores("a", 0.9, 0.2, 0.1, 0.5)
 	p, err := Prefer(t.Context(), run, labelled(t, run, "", "1", "1", "2", "2"), AgreeOptions{})

@@ -59,7 +59,8 @@ func WikiEval(ctx context.Context, run *runs.Scores, o AgreeOptions) (*WikiEvalA
 	}
 	if len(all.Metrics) == 0 {
 		return nil, runs.Inputf("the run holds no pairs of WikiEval").WithHint(
-			"assay testset --recipe wikieval makes them; score them with metrics of faithfulness, answer_relevance and context_relevance")
+			"assay testset --recipe wikieval makes them; score them with metrics of faithfulness, answer_relevance " +
+				"and context_relevance")
 	}
 	return all, ctx.Err()
 }

@@ -11,8 +11,8 @@ import (
 // words for the same fault, since the report counts by them.
 
 // pointers are words by which a question gives away that it was written from a text.
-var pointers = []string{"the text", "the texts", "this text", "the passage", "the passages", "this passage", "the context",
-	"the document",
+var pointers = []string{"the text", "the texts", "this text", "the passage", "the passages", "this passage",
+	"the context", "the document",
 	"this document", "the article", "this article", "the excerpt", "the author", "according to the"}
 
 // checkQuestion looks at the form of a question.

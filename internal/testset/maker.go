@@ -342,7 +342,8 @@ func (m *Maker) worse(ctx context.Context, d *Draft, text string) error {
 		return err
 	}
 	d.Ungrounded = reply
-	d.Incomplete, err = m.line(ctx, incompletePrompt, groundedData{d.Question, text, d.Answer}, func(reply string) string {
+	grounded := groundedData{d.Question, text, d.Answer}
+	d.Incomplete, err = m.line(ctx, incompletePrompt, grounded, func(reply string) string {
 		return checkIncomplete(d.Question, reply, d.Answer, text)
 	})
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 // A Row is a row of a test set. Its JSON is one that datasets are read from.
 type Row struct {
 	metrics.Sample
-	Type   Type           `json:"type"`
-	Kind   Kind           `json:"kind"`
-	Worse  string         `json:"worse_in,omitempty"` // the dimension in which it is worse than the good row of its group
-	Labels map[string]int `json:"labels,omitempty"`   // by construction: 1 or 0 for each dimension without doubt
+	Type Type `json:"type"`
+	Kind Kind `json:"kind"`
+	// the dimension in which it is worse than the good row of its group
+	Worse  string         `json:"worse_in,omitempty"`
+	Labels map[string]int `json:"labels,omitempty"` // by construction: 1 or 0 for each dimension without doubt
 }
 
 // A Kind says what a row is in its group: the true one, or what is wrong with it.
@@ -284,7 +285,9 @@ func (b *builder) otherAnswer(i int) string {
 func (b *builder) wikiEval() {
 	for _, q := range b.questions {
 		padded := slices.Concat(q.Passages, b.maker.others(q.Draft, padding, nil))
-		b.add(b.row(q, Good, nil, q.Answer), map[string]int{contextRelevance: 1, answerFaithfulness: 1, answerRelevance: 1})
+		b.add(b.row(q, Good, nil, q.Answer), map[string]int{
+			contextRelevance: 1, answerFaithfulness: 1, answerRelevance: 1,
+		})
 		for _, worse := range []struct {
 			kind   Kind
 			in     string
@@ -292,8 +295,10 @@ func (b *builder) wikiEval() {
 			answer string
 			labels map[string]int
 		}{
-			{Ungrounded, "faithfulness", nil, q.Draft.Ungrounded, map[string]int{contextRelevance: 1, answerFaithfulness: 0}},
-			{Incomplete, "answer_relevance", nil, q.Draft.Incomplete, map[string]int{contextRelevance: 1, answerRelevance: 0}},
+			{Ungrounded, "faithfulness", nil, q.Draft.Ungrounded,
+				map[string]int{contextRelevance: 1, answerFaithfulness: 0}},
+			{Incomplete, "answer_relevance", nil, q.Draft.Incomplete,
+				map[string]int{contextRelevance: 1, answerRelevance: 0}},
 			{Padded, "context_relevance", padded, q.Answer, nil},
 		} {
 			row := b.row(q, worse.kind, worse.ids, worse.answer)

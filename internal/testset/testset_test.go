@@ -238,7 +238,8 @@ func TestWikiEval(t *testing.T) {
 }
 
 func TestQuestionsOnly(t *testing.T) {
-	_, rows := made(t, NewMaker(writer(t, good()), retriever(t, documents()), Questions, []Type{Single, Several}, 4), nil)
+	_, rows := made(t, NewMaker(writer(t, good()), retriever(t, documents()), Questions, []Type{Single, Several}, 4),
+		nil)
 	if len(rows) != 4 {
 		t.Fatalf("%d rows, want 4", len(rows))
 	}
@@ -300,8 +301,8 @@ func TestLost(t *testing.T) {
 	var docs []corpus.Document
 	for i := range 30 {
 		docs = append(docs, corpus.Document{ID: fmt.Sprint(i), Text: fmt.Sprintf(
-			"Entry %d lists the goods of ship number %d with all their weights and prices in the order of the alphabet "+
-				"as usual here.", i, i)})
+			"Entry %d lists the goods of ship number %d with all their weights and prices in the order of the "+
+				"alphabet as usual here.", i, i)})
 	}
 	fake := &backendtest.Fake{Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
 		return "Where do zebras and giraffes drink in Xanadu?", nil
@@ -407,7 +408,8 @@ func TestAnswer(t *testing.T) {
 	small.About.Context = 200
 	a.Writer.Model = small
 	row, err := a.Answer(context.Background(), questions[0])
-	if err != nil || !strings.Contains(row.Error, "prompt too long") || row.Sample.Answer != "" || len(row.Contexts) != 2 {
+	if err != nil || !strings.Contains(row.Error, "prompt too long") || row.Sample.Answer != "" ||
+		len(row.Contexts) != 2 {
 		t.Errorf("%+v, %v", row, err)
 	}
 }

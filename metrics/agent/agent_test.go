@@ -109,7 +109,8 @@ func TestTopicAdherence(t *testing.T) {
 		var first []string
 		for name, want := range map[string]float64{"f1": f1, "precision": precision, "recall": recall} {
 			score, err := o.score(t, "topic_adherence/"+name, sample)
-			if errors.Is(err, metrics.ErrNotApplicable) != (want == none) || want != none && (err != nil || !roughly(score.Value, want)) {
+			if errors.Is(err, metrics.ErrNotApplicable) != (want == none) ||
+				want != none && (err != nil || !roughly(score.Value, want)) {
 				t.Errorf("%q: %s is %v, %v, want %v", topics, name, score.Value, err, want)
 			}
 			// What one has asked the others ask again, word for word, for the cache to answer.
@@ -131,7 +132,8 @@ func TestTopicAdherence(t *testing.T) {
 
 	for _, bad := range []string{"", "Sorry, I cannot help with that.", "Topics:"} {
 		o := &oracle{reply: func(string) string { return bad }}
-		if _, err := o.score(t, "topic_adherence", sample); !errors.Is(err, metrics.ErrBadReply) || len(o.asks) != ask.MaxDraws {
+		if _, err := o.score(t, "topic_adherence", sample); !errors.Is(err, metrics.ErrBadReply) ||
+			len(o.asks) != ask.MaxDraws {
 			t.Errorf("%q: %v after %d replies", bad, err, len(o.asks))
 		}
 	}
@@ -141,13 +143,17 @@ func TestTopicAdherence(t *testing.T) {
 		return []string{"", "1. rice"}[tries-1]
 	}}
 	score, err := o.score(t, "topic_adherence", sample)
-	if err != nil || score.Value != 1 || len(score.Because) != 1 || score.Because[0].Text != "rice" || !*score.Because[0].Verdict {
+	if err != nil || score.Value != 1 || len(score.Because) != 1 || score.Because[0].Text != "rice" ||
+		!*score.Because[0].Verdict {
 		t.Errorf("a bad reply first: %+v, %v", score, err)
 	}
 }
 
 func TestGoal(t *testing.T) {
-	sample := &metrics.Sample{Question: "A table for two, please.", Answer: "It is booked.", References: []string{"a table is booked", " ", "no table was free"}}
+	sample := &metrics.Sample{
+		Question: "A table for two, please.", Answer: "It is booked.",
+		References: []string{"a table is booked", " ", "no table was free"},
+	}
 	o := &oracle{chance: func(last string) float64 {
 		if strings.Contains(last, "Goal: a table is booked") {
 			return 0.75
@@ -155,7 +161,8 @@ func TestGoal(t *testing.T) {
 		return 0.25
 	}}
 	score, err := o.score(t, "goal", sample)
-	if err != nil || !roughly(score.Value, 0.75) || len(score.Because) != 2 || !*score.Because[0].Verdict || *score.Because[1].Verdict {
+	if err != nil || !roughly(score.Value, 0.75) || len(score.Because) != 2 || !*score.Because[0].Verdict ||
+		*score.Because[1].Verdict {
 		t.Errorf("two references: %+v, %v", score, err)
 	}
 
@@ -239,13 +246,17 @@ func TestConversation(t *testing.T) {
 		}
 	}
 	check("relevance", func(reply string) float64 { return likely(reply != "Welcome, Ada.") }, (0.2+3*0.9)/4,
-		"turn turn 2: Welcome, Ada. 0.20 false; turn turn 6: Trout and soup. 0.90 true; turn turn 8: One moment. 0.90 true; turn turn 10: The trout. 0.90 true")
+		"turn turn 2: Welcome, Ada. 0.20 false; turn turn 6: Trout and soup. 0.90 true; turn turn 8: One moment. "+
+			"0.90 true; turn turn 10: The trout. 0.90 true")
 	// The first reply comes too early to forget anything, and yes means that something was forgotten.
 	check("knowledge_retention", func(reply string) float64 { return likely(reply == "The trout.") }, (2*0.8+0.1)/3,
-		"turn turn 6: Trout and soup. 0.80 true; turn turn 8: One moment. 0.80 true; turn turn 10: The trout. 0.10 false")
+		"turn turn 6: Trout and soup. 0.80 true; turn turn 8: One moment. 0.80 true; turn turn 10: The trout. 0.10 "+
+			"false")
 	check("role_adherence", func(string) float64 { return 0.6 }, 0.6,
-		"turn turn 2: Welcome, Ada. 0.60 true; turn turn 6: Trout and soup. 0.60 true; turn turn 8: One moment. 0.60 true; turn turn 10: The trout. 0.60 true")
-	if first := o.asks[0]; !strings.Contains(first, "You are a waiter.") || strings.Contains(first, "Welcome, Ada.\n\n") {
+		"turn turn 2: Welcome, Ada. 0.60 true; turn turn 6: Trout and soup. 0.60 true; turn turn 8: One moment. 0.60 "+
+			"true; turn turn 10: The trout. 0.60 true")
+	if first := o.asks[0]; !strings.Contains(first, "You are a waiter.") ||
+		strings.Contains(first, "Welcome, Ada.\n\n") {
 		t.Errorf("about the first reply it asks %q", first)
 	}
 
@@ -270,7 +281,8 @@ func TestConversationNotApplicable(t *testing.T) {
 	check := func(name, want string, s *metrics.Sample) {
 		t.Helper()
 		o := &oracle{}
-		if _, err := o.score(t, name, s); !errors.Is(err, metrics.ErrNotApplicable) || !strings.Contains(err.Error(), want) || len(o.asks) > 0 {
+		if _, err := o.score(t, name, s); !errors.Is(err, metrics.ErrNotApplicable) ||
+			!strings.Contains(err.Error(), want) || len(o.asks) > 0 {
 			t.Errorf("%s: %v after %d questions, want %q", name, err, len(o.asks), want)
 		}
 	}
@@ -292,13 +304,16 @@ func TestConversationIsShown(t *testing.T) {
 	sample := talk()
 	sample.References = []string{"a meal is chosen"}
 	sample.ReferenceTopics = []string{"food"}
-	o := &oracle{chance: func(string) float64 { return 0.5 }, reply: func(string) string { return "1. A wish or topic." }}
+	o := &oracle{
+		chance: func(string) float64 { return 0.5 }, reply: func(string) string { return "1. A wish or topic." },
+	}
 	for _, m := range slices.Concat(topicMetrics(), goalMetrics(), conversationMetrics()) {
 		if _, err := o.score(t, m.Name, sample); err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 		all := strings.Join(o.asks, "\n")
-		for _, part := range []string{"User: I am Ada. I eat no fish.", "Assistant: [calls menu()]", "Assistant: [menu returned: trout, soup]",
+		for _, part := range []string{"User: I am Ada. I eat no fish.", "Assistant: [calls menu()]",
+			"Assistant: [menu returned: trout, soup]",
 			"User: What do you advise?", "Assistant: One moment.\n[calls menu()]"} {
 			if !strings.Contains(all, part) {
 				t.Errorf("%s does not show %q", m.Name, part)
@@ -331,7 +346,8 @@ func TestLongConversation(t *testing.T) {
 		return likely(strings.Contains(last, "House number 7 is"))
 	}
 	score, err := o.score(t, "goal", sample)
-	if err != nil || !roughly(score.Value, 0.9) || len(seen) != 60 || !strings.Contains(score.Because[0].Where, "windows") {
+	if err != nil || !roughly(score.Value, 0.9) || len(seen) != 60 ||
+		!strings.Contains(score.Because[0].Where, "windows") {
 		t.Errorf("%+v, %v, %d of 60 turns shown", score, err, len(seen))
 	}
 	clear(seen)
@@ -345,7 +361,8 @@ func TestLongConversation(t *testing.T) {
 	}
 	o.chance = func(last string) float64 { return likely(strings.Contains(last, "House number 3 is")) }
 	score, err = o.score(t, "conversation/relevance", sample)
-	if last := score.Because[len(score.Because)-1]; err != nil || !*last.Verdict || !strings.Contains(last.Where, "turn 122, after ") {
+	if last := score.Because[len(score.Because)-1]; err != nil || !*last.Verdict ||
+		!strings.Contains(last.Where, "turn 122, after ") {
 		t.Errorf("%+v, %v", last, err)
 	}
 }
@@ -366,7 +383,8 @@ func TestOnlyWordsAreJudged(t *testing.T) {
 	sample.Steps = []metrics.Turn{assistantCalls(" ", "two\nlines"), toolReturns("a [tool]\n", "I advise\nsoup."),
 		assistantCalls("Let me see.\n\nHm. ", "x"), toolReturns("", "[calls x()]")}
 	last := checkJudged(t, sample, "Welcome, Ada.", "Trout and soup.", "Let me see.\n\nHm.", "The trout.")
-	for _, part := range []string{"Assistant: [calls two\nlines()]\n", "Assistant: [a [tool]\n returned: I advise\nsoup.]\n",
+	for _, part := range []string{"Assistant: [calls two\nlines()]\n",
+		"Assistant: [a [tool]\n returned: I advise\nsoup.]\n",
 		"Assistant: Let me see.\n\nHm. \n[calls x()]\n", "Assistant: [tool returned: [calls x()]]\n"} {
 		if !strings.Contains(last, part) {
 			t.Errorf("the last question does not show %q: %q", part, last)

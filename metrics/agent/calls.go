@@ -17,7 +17,8 @@ import (
 // toolCallMetrics compare the calls of tools that an agent made with those that it should have made. None
 // asks a model.
 func toolCallMetrics() []metrics.Metric {
-	metric := func(method, doc, source, formula string, score func(made, wanted []call) (metrics.Score, error)) metrics.Metric {
+	metric := func(method, doc, source, formula string,
+		score func(made, wanted []call) (metrics.Score, error)) metrics.Metric {
 		return metrics.Metric{
 			Name: "tool_calls/" + method, Doc: doc, Source: source, Formula: formula, Calls: "none",
 			Default: method == "f1", Min: 0, Max: 1, Needs: metrics.ToolCalls | metrics.ReferenceToolCalls,
@@ -37,11 +38,14 @@ func toolCallMetrics() []metrics.Metric {
 	const accuracy, f1 = "after Ragas' ToolCallAccuracy", "after Ragas' ToolCallF1"
 	return []metrics.Metric{
 		metric("accuracy", "agreement of the calls made with the reference calls, aligned in their order", accuracy,
-			"sum of the agreements of aligned calls / the number of calls made or wanted, whichever is larger; two calls of "+
-				"one tool agree by equal arguments / arguments of either; 1 if no call was made and none wanted", scoreCallAccuracy),
-		metric("accuracy_ragas", "Ragas' number: share of equal arguments, 0 unless the tools are the very same in order",
+			"sum of the agreements of aligned calls / the number of calls made or wanted, whichever is larger; two "+
+				"calls of one tool agree by equal arguments / arguments of either; 1 if no call was made and none "+
+				"wanted", scoreCallAccuracy),
+		metric("accuracy_ragas",
+			"Ragas' number: share of equal arguments, 0 unless the tools are the very same in order",
 			"Ragas 0.4.3, ToolCallAccuracy with strict order",
-			"mean over the reference calls of equal arguments / arguments wanted, if the sequences of tools are the same, else 0",
+			"mean over the reference calls of equal arguments / arguments wanted, if the sequences of tools are the "+
+				"same, else 0",
 			scoreCallAccuracyRagas),
 		metric("f1", "harmonic mean of tool_calls/precision and tool_calls/recall", f1,
 			"2 x right calls / (calls made + calls wanted); 1 if no call was made and none wanted", scoreCallF1),
@@ -67,7 +71,8 @@ func readCalls(calls []metrics.ToolCall) ([]call, error) {
 		for name, value := range c.Args {
 			canonical, err := canonicalJSON(value)
 			if err != nil {
-				return nil, fmt.Errorf("call %d, %s: argument %s: %w", i+1, metrics.Bounded(c.Name), metrics.Bounded(name), err)
+				return nil, fmt.Errorf("call %d, %s: argument %s: %w",
+					i+1, metrics.Bounded(c.Name), metrics.Bounded(name), err)
 			}
 			args[name] = canonical
 		}
@@ -197,7 +202,9 @@ func matchCalls(made, wanted []call) (right int, findings []metrics.Finding) {
 // missingCall is the finding that the i-th reference call was not made.
 func missingCall(c call, i int) metrics.Finding {
 	no := false
-	return metrics.Finding{Kind: "call", Text: c.text, Verdict: &no, Reason: "not made", Where: fmt.Sprintf("reference call %d", i+1)}
+	return metrics.Finding{
+		Kind: "call", Text: c.text, Verdict: &no, Reason: "not made", Where: fmt.Sprintf("reference call %d", i+1),
+	}
 }
 
 // callAgreement is how far two calls are the same: 0 if they are of different tools, else the share of their
@@ -351,8 +358,10 @@ func scoreCallAccuracyRagas(made, wanted []call) (metrics.Score, error) {
 		}
 		whole := share == 1
 		score.Value += share
-		score.Because = append(score.Because, metrics.Finding{Kind: "call", Text: c.text, Verdict: &whole, Value: &share,
-			Where: fmt.Sprintf("call %d, reference call %d", i+1, i+1)})
+		score.Because = append(score.Because, metrics.Finding{
+			Kind: "call", Text: c.text, Verdict: &whole, Value: &share,
+			Where: fmt.Sprintf("call %d, reference call %d", i+1, i+1),
+		})
 	}
 	score.Value /= float64(len(wanted))
 	return score, nil

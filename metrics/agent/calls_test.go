@@ -79,13 +79,15 @@ func TestToolCalls(t *testing.T) {
 	// Values are compared, not how they are written; Ragas compares what Python prints.
 	check(list(`{"name": "a", "args": {"x": 1, "y": {"p": [1.50, true], "q": null}}}`),
 		list(`{"name": "a", "args": {"y": {"q": null, "p": [15e-1, true]}, "x": 1.0}}`), 1, 0, 1, 1, 1)
-	check(list(`{"name": "a", "args": {"x": "1", "y": "True"}}`), list(`{"name": "a", "args": {"x": 1, "y": true}}`), 0, 1, 0, 0, 0)
+	check(list(`{"name": "a", "args": {"x": "1", "y": "True"}}`), list(`{"name": "a", "args": {"x": 1, "y": true}}`),
+		0, 1, 0, 0, 0)
 	// An argument that nobody wanted costs nothing in Ragas, and everything if none at all was wanted.
 	check(list(`{"name": "a", "args": {"x": 1, "y": 2}}`), list(`{"name": "a", "args": {"x": 1}}`), 0.5, 1, 0, 0, 0)
 	check(list(`{"name": "a", "args": {"x": 1}}`), list(`{"name": "a"}`), 0, 0, 0, 0, 0)
 	check(list(`{"name": "a"}`), list(`{"name": "a", "args": {"x": 1}}`), 0, 0, 0, 0, 0)
 	// The same argument under another name is two differences.
-	check(list(`{"name": "a", "args": {"x": 1, "z": 2}}`), list(`{"name": "a", "args": {"x": 1, "y": 2}}`), 1.0/3, 0.5, 0, 0, 0)
+	check(list(`{"name": "a", "args": {"x": 1, "z": 2}}`), list(`{"name": "a", "args": {"x": 1, "y": 2}}`), 1.0/3,
+		0.5, 0, 0, 0)
 }
 
 // A sample that has no list of calls says nothing about them; an empty list does.
@@ -96,7 +98,9 @@ func TestToolCallsMissing(t *testing.T) {
 	if _, ok := callValue(t, "tool_calls", &metrics.Sample{ReferenceToolCalls: []metrics.ToolCall{{Name: "a"}}}); ok {
 		t.Error("a score where nobody knows what calls were made")
 	}
-	if v, ok := callValue(t, "tool_calls", &metrics.Sample{ToolCalls: []metrics.ToolCall{}, ReferenceToolCalls: []metrics.ToolCall{}}); !ok || v != 1 {
+	if v, ok := callValue(t, "tool_calls", &metrics.Sample{
+		ToolCalls: []metrics.ToolCall{}, ReferenceToolCalls: []metrics.ToolCall{},
+	}); !ok || v != 1 {
 		t.Errorf("no call made and none wanted: %v, %v", v, ok)
 	}
 }
@@ -132,12 +136,16 @@ func TestToolCallFindings(t *testing.T) {
 func TestToolCallsThatAreNotJSON(t *testing.T) {
 	bad := []metrics.ToolCall{{Name: "a", Args: map[string]json.RawMessage{"x": json.RawMessage("1 2")}}}
 	for _, m := range toolCallMetrics() {
-		if _, err := m.Score(t.Context(), metrics.Models{}, &metrics.Sample{ToolCalls: bad, ReferenceToolCalls: bad}); err == nil || !strings.Contains(err.Error(), "argument x") {
+		if _, err := m.Score(t.Context(), metrics.Models{}, &metrics.Sample{
+			ToolCalls: bad, ReferenceToolCalls: bad,
+		}); err == nil || !strings.Contains(err.Error(), "argument x") {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
 	many := make([]metrics.ToolCall, 3000)
-	if _, err := toolCallMetrics()[0].Score(t.Context(), metrics.Models{}, &metrics.Sample{ToolCalls: many, ReferenceToolCalls: many}); err == nil {
+	if _, err := toolCallMetrics()[0].Score(t.Context(), metrics.Models{}, &metrics.Sample{
+		ToolCalls: many, ReferenceToolCalls: many,
+	}); err == nil {
 		t.Error("3000 calls are aligned with 3000: the table has no bound")
 	}
 }
@@ -211,7 +219,8 @@ func TestCanonicalJSON(t *testing.T) {
 	check(true, "-0.5", "-5e-1", "-50.0e-2")
 	check(true, `"a\u0062"`, `"ab"`)
 	check(true, `{"a": 1, "b": [2, {"c": 3, "d": 4}]}`, ` {"b":[2.0,{"d":4e0,"c":3}],"a":1}`)
-	check(false, "1", "-1", "10", "0.1", `"1"`, "true", "null", "[1]", `{"a": 1}`, `{"b": 1}`, "[1, 1]", "{}", "[]", `""`)
+	check(false, "1", "-1", "10", "0.1", `"1"`, "true", "null", "[1]", `{"a": 1}`, `{"b": 1}`, "[1, 1]", "{}",
+		"[]", `""`)
 	check(false, "9007199254740993", "9007199254740992") // one and the same as doubles
 	check(false, "[1, 2]", "[2, 1]")
 	check(false, "1e99999999999999999999", "2e99999999999999999999", "1e-99999999999999999999")

@@ -13,12 +13,13 @@ import (
 
 // conversationMetrics judge a conversation turn by turn, or wish by wish.
 func conversationMetrics() []metrics.Metric {
-	replies := func(method, doc, source, formula string, prompt *prompts.Prompt, score func(context.Context, metrics.Models, *metrics.Sample) (metrics.Score, error)) metrics.Metric {
+	replies := func(method, doc, source, formula string, prompt *prompts.Prompt,
+		score func(context.Context, metrics.Models, *metrics.Sample) (metrics.Score, error)) metrics.Metric {
 		return metrics.Metric{
 			Name: "conversation/" + method, Doc: doc, Source: source, Formula: formula,
 			Calls: "1 first-token scoring for each reply in the conversation",
-			Min:   0, Max: 1, Needs: metrics.Question | metrics.Answer | metrics.History, Asks: metrics.Asks{backend.Judge: backend.CanChoose},
-			Prompts: []*prompts.Prompt{prompt}, Score: score,
+			Min:   0, Max: 1, Needs: metrics.Question | metrics.Answer | metrics.History,
+			Asks: metrics.Asks{backend.Judge: backend.CanChoose}, Prompts: []*prompts.Prompt{prompt}, Score: score,
 		}
 	}
 	return []metrics.Metric{{
@@ -41,7 +42,8 @@ func conversationMetrics() []metrics.Metric {
 			conversationRelevancePrompt, scoreTurnRelevance),
 		replies("knowledge_retention", "share of the assistant's replies that forget nothing the user said before",
 			"after DeepEval's KnowledgeRetention, in one question for each reply",
-			"mean over the replies since the user's second turn of the probability that the judge does not say that it forgets something",
+			"mean over the replies since the user's second turn of the probability that the judge does not say that "+
+				"it forgets something",
 			conversationLapsePrompt, scoreRetention),
 		replies("role_adherence", "share of the assistant's replies that keep to the role that the system gave it",
 			"after DeepEval's RoleAdherence",
@@ -65,7 +67,8 @@ func scoreCompleteness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 		return metrics.Score{}, err
 	}
 	if len(wishes) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the judge found no wish of the user in the conversation", metrics.ErrNotApplicable)
+		return metrics.Score{}, fmt.Errorf("%w: the judge found no wish of the user in the conversation",
+			metrics.ErrNotApplicable)
 	}
 	chances, findings, err := goalsReached(ctx, m, s, wishes)
 	if err != nil {
@@ -84,7 +87,9 @@ func scoreTurnRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample
 
 // scoreRetention leaves out the replies to the user's first turn: there is nothing yet to forget.
 func scoreRetention(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	chances, findings, err := judgeReplies(ctx, m, s, replyQuestion{prompt: conversationLapsePrompt, lapse: true, after: 2})
+	chances, findings, err := judgeReplies(ctx, m, s, replyQuestion{
+		prompt: conversationLapsePrompt, lapse: true, after: 2,
+	})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -99,9 +104,12 @@ func scoreRole(ctx context.Context, m metrics.Models, s *metrics.Sample) (metric
 		}
 	}
 	if role == nil {
-		return metrics.Score{}, fmt.Errorf("%w: the history has no system's turn that gives the assistant a role", metrics.ErrNotApplicable)
+		return metrics.Score{}, fmt.Errorf("%w: the history has no system's turn that gives the assistant a role",
+			metrics.ErrNotApplicable)
 	}
-	chances, findings, err := judgeReplies(ctx, m, s, replyQuestion{prompt: conversationRolePrompt, role: strings.Join(role, "\n")})
+	chances, findings, err := judgeReplies(ctx, m, s, replyQuestion{
+		prompt: conversationRolePrompt, role: strings.Join(role, "\n"),
+	})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -126,7 +134,8 @@ func (q replyQuestion) data(conversation, reply string) any {
 // judgeReplies asks about what the assistant said in each of its turns. It returns the probabilities that
 // each reply is good. Where the conversation before a reply is too long, the judge is asked in windows of
 // it, and is believed where it says yes in any.
-func judgeReplies(ctx context.Context, m metrics.Models, s *metrics.Sample, q replyQuestion) ([]float64, []metrics.Finding, error) {
+func judgeReplies(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	q replyQuestion) ([]float64, []metrics.Finding, error) {
 	turns := conversation(s)
 	lines := transcript(turns)
 	var chances []float64
@@ -157,13 +166,15 @@ func judgeReplies(ctx context.Context, m metrics.Models, s *metrics.Sample, q re
 		findings = append(findings, f)
 	}
 	if len(chances) == 0 {
-		return nil, nil, fmt.Errorf("%w: in the conversation, the assistant says nothing after %d of the user's turns", metrics.ErrNotApplicable, q.after)
+		return nil, nil, fmt.Errorf("%w: in the conversation, the assistant says nothing after %d of the user's turns",
+			metrics.ErrNotApplicable, q.after)
 	}
 	return chances, findings, nil
 }
 
 // yesAfter asks about a reply after what was said before it, which may be nothing.
-func yesAfter(ctx context.Context, m metrics.Models, q replyQuestion, before []string, reply string) (float64, int, error) {
+func yesAfter(ctx context.Context, m metrics.Models, q replyQuestion, before []string,
+	reply string) (float64, int, error) {
 	if len(before) == 0 {
 		p, err := ask.Yes(ctx, m, q.prompt, q.data("", reply))
 		return p, 1, err

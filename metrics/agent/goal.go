@@ -30,10 +30,11 @@ func goalMetrics() []metrics.Metric {
 		Prompts: []*prompts.Prompt{goalReachedPrompt},
 		Score:   scoreGoalReached,
 	}, {
-		Name:    "goal/inferred",
-		Doc:     "probability that the judge says that the user's goal, which it infers itself, was reached",
-		Source:  "after Ragas' AgentGoalAccuracyWithoutReference",
-		Formula: "probability of yes, given yes or no; the mean over the windows of a long conversation, each with its goal",
+		Name:   "goal/inferred",
+		Doc:    "probability that the judge says that the user's goal, which it infers itself, was reached",
+		Source: "after Ragas' AgentGoalAccuracyWithoutReference",
+		Formula: "probability of yes, given yes or no; the mean over the windows of a long conversation, each with " +
+			"its goal",
 		Calls:   "1 reply for the goal, 1 first-token scoring",
 		Min:     0,
 		Max:     1,
@@ -85,7 +86,8 @@ func scoreGoalInferred(ctx context.Context, m metrics.Models, s *metrics.Sample)
 }
 
 // goalsReached asks of each goal whether it was reached in the conversation of s.
-func goalsReached(ctx context.Context, m metrics.Models, s *metrics.Sample, goals []string) ([]float64, []metrics.Finding, error) {
+func goalsReached(ctx context.Context, m metrics.Models, s *metrics.Sample,
+	goals []string) ([]float64, []metrics.Finding, error) {
 	turns := conversation(s)
 	if !slices.ContainsFunc(turns, func(t metrics.Turn) bool { return t.Role == backend.Assistant }) {
 		return nil, nil, fmt.Errorf("%w: the assistant says nothing and calls no tool", metrics.ErrNotApplicable)
@@ -94,7 +96,9 @@ func goalsReached(ctx context.Context, m metrics.Models, s *metrics.Sample, goal
 	var chances []float64
 	var findings []metrics.Finding
 	for _, goal := range goals {
-		p, windows, err := ask.YesInWindows(ctx, m, goalReachedPrompt, lines, func(text string) any { return goalData{text, goal} })
+		p, windows, err := ask.YesInWindows(ctx, m, goalReachedPrompt, lines, func(text string) any {
+			return goalData{text, goal}
+		})
 		if err != nil {
 			return nil, nil, err
 		}

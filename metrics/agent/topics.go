@@ -94,7 +94,8 @@ func countTopics(ctx context.Context, m metrics.Models, s *metrics.Sample) (topi
 		return topicCounts{}, nil, err
 	}
 	if len(topics) == 0 {
-		return topicCounts{}, nil, fmt.Errorf("%w: the judge found no topic in the conversation", metrics.ErrNotApplicable)
+		return topicCounts{}, nil, fmt.Errorf("%w: the judge found no topic in the conversation",
+			metrics.ErrNotApplicable)
 	}
 	var n topicCounts
 	var findings []metrics.Finding
@@ -131,7 +132,8 @@ func (n *topicCounts) count(allowed, answered bool) bool {
 
 // listInConversation has the judge list something about a conversation, by a prompt that is given it: each
 // once. One that is too long is read in parts.
-func listInConversation(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, lines []string) ([]string, error) {
+func listInConversation(ctx context.Context, m metrics.Models, prompt *prompts.Prompt,
+	lines []string) ([]string, error) {
 	p := m.Prompts.For(prompt)
 	var all []ask.Item
 	_, err := metrics.NewPassage(lines).InWindows(false, func(part string) error {

@@ -13,7 +13,9 @@ import (
 func conversation(s *metrics.Sample) []metrics.Turn {
 	turns := slices.Concat(s.History, []metrics.Turn{{Role: backend.User, Said: s.Question}},
 		s.Steps, []metrics.Turn{{Role: backend.Assistant, Said: s.Answer}})
-	return slices.DeleteFunc(turns, func(t metrics.Turn) bool { return t.Role == backend.System || metrics.Blank(t.Text()) })
+	return slices.DeleteFunc(turns, func(t metrics.Turn) bool {
+		return t.Role == backend.System || metrics.Blank(t.Text())
+	})
 }
 
 // transcript writes turns for a judge to read, one text for each.

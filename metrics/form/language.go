@@ -176,8 +176,8 @@ func mainScript(text string) (script string, letters int) {
 	return script, letters
 }
 
-var scripts = []string{"Latin", "Cyrillic", "Arabic", "Han", "Hiragana", "Katakana", "Hangul", "Greek", "Hebrew", "Thai",
-	"Devanagari", "Bengali", "Tamil", "Telugu", "Georgian", "Armenian", "Khmer", "Lao", "Myanmar", "Ethiopic"}
+var scripts = []string{"Latin", "Cyrillic", "Arabic", "Han", "Hiragana", "Katakana", "Hangul", "Greek", "Hebrew",
+	"Thai", "Devanagari", "Bengali", "Tamil", "Telugu", "Georgian", "Armenian", "Khmer", "Lao", "Myanmar", "Ethiopic"}
 
 // scriptLanguages gives the language of scripts that only one widely written language has.
 var scriptLanguages = map[string]string{"Han": "zh", "Hiragana": "ja", "Katakana": "ja", "Hangul": "ko", "Greek": "el",

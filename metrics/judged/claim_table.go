@@ -117,7 +117,8 @@ func (p claimParts) calls() string {
 
 // claimTablePrompts are the prompts that fill a claimTable: those of faithfulness/claims, asked in the same way,
 // so that what one metric has asked no other asks again.
-var claimTablePrompts = []*prompts.Prompt{faithfulnessStatementsPrompt, faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt}
+var claimTablePrompts = []*prompts.Prompt{faithfulnessStatementsPrompt, faithfulnessVerdictsPrompt,
+	faithfulnessVerdictPrompt}
 
 // newClaimTable fills the parts of a table for one reference. Where one of the texts that are decomposed states
 // nothing, it has no verdicts: there is nothing to compare then.

@@ -94,7 +94,8 @@ func TestAcceptedModelsDoNotAbort(t *testing.T) {
 			loaded += ok
 			if complaint != "" {
 				last := rest[seen-1]
-				t.Errorf("%s: llama.cpp ended the process on %s: %s\n%s", name, last, complaint, differences(t, files[0], last))
+				t.Errorf("%s: llama.cpp ended the process on %s: %s\n%s",
+					name, last, complaint, differences(t, files[0], last))
 			}
 			rest = rest[seen:]
 		}

@@ -79,8 +79,8 @@ func (h *Header) checkVocabulary() error {
 	}
 	for b := range 256 {
 		if kind == "llama" && !seen[fmt.Sprintf("<0x%02X>", b)] && !seen[string([]byte{byte(b)})] {
-			return fmt.Errorf("its vocabulary has no token for the byte %#02x, and llama.cpp would stop at a text that "+
-				"needs it: %w", b, errDamaged)
+			return fmt.Errorf("its vocabulary has no token for the byte %#02x, and llama.cpp would stop at a text "+
+				"that needs it: %w", b, errDamaged)
 		}
 	}
 	return h.checkSpecialTokens(kind, len(tokens))

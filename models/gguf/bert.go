@@ -175,7 +175,8 @@ func (c *bertConfig) sources(tensors map[string]*safetensor) ([]TensorSource, er
 		}
 		delete(have, want.from)
 		if fmt.Sprint(t.Shape) != fmt.Sprint(want.shape) {
-			return nil, fmt.Errorf("tensor %s has shape %v where config.json makes it %v", want.from, t.Shape, want.shape)
+			return nil, fmt.Errorf("tensor %s has shape %v where config.json makes it %v",
+				want.from, t.Shape, want.shape)
 		}
 		out = append(out, source(want, t))
 	}
@@ -196,7 +197,8 @@ func (c *bertConfig) sources(tensors map[string]*safetensor) ([]TensorSource, er
 // to the token's vector, are 32 bits wide, since ggml adds them so.
 func source(want bertTensor, t *safetensor) TensorSource {
 	target := F32
-	if t.DType == "F16" && len(want.shape) == 2 && want.to != "token_types.weight" && want.to != "position_embd.weight" {
+	if t.DType == "F16" && len(want.shape) == 2 && want.to != "token_types.weight" &&
+		want.to != "position_embd.weight" {
 		target = F16
 	}
 	shape := make([]int64, len(want.shape))

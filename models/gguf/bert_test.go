@@ -108,7 +108,8 @@ func compareWithLlama(t *testing.T, path string, ref *reference, texts []string,
 			t.Errorf("%q: cosine with the reference is %.6f, want at least %v", texts[i], cos, least)
 		}
 		for j := range i {
-			t.Logf("texts %d and %d: cosine %.4f, reference %.4f", i, j, cosine(theirs.vector, vectors[j]), cosine(ours[i], ours[j]))
+			t.Logf("texts %d and %d: cosine %.4f, reference %.4f",
+				i, j, cosine(theirs.vector, vectors[j]), cosine(ours[i], ours[j]))
 		}
 		vectors = append(vectors, theirs.vector)
 	}
@@ -261,7 +262,8 @@ func (r *reference) embed(ids []int) []float64 {
 	for pos, id := range ids {
 		v := make([]float64, n)
 		for i := range v {
-			v[i] = row("word_embeddings", id)[i] + row("position_embeddings", pos)[i] + row("token_type_embeddings", 0)[i]
+			v[i] = row("word_embeddings", id)[i] + row("position_embeddings", pos)[i] +
+				row("token_type_embeddings", 0)[i]
 		}
 		x = append(x, r.norm("embeddings.LayerNorm", v))
 	}

@@ -100,7 +100,8 @@ func TestCheckForeseesRefusals(t *testing.T) {
 	// Two tensors whose data lie in the other order: within the file, but not as ggml reads them.
 	data := header(uint32(3), uint64(2), uint64(1), "general.architecture", uint32(8), "llama",
 		"a", uint32(1), uint64(8), uint32(0), uint64(32), "b", uint32(1), uint64(8), uint32(0), uint64(0))
-	check(writeFileForTest(t, filepath.Join(dir, "m.gguf"), append(data, make([]byte, 200)...)), "llama.cpp expects it at 0")
+	check(writeFileForTest(t, filepath.Join(dir, "m.gguf"), append(data, make([]byte, 200)...)),
+		"llama.cpp expects it at 0")
 }
 
 func TestSplitFiles(t *testing.T) {
@@ -145,7 +146,8 @@ func TestCheckSplitModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.Size != 2*one.Size || info.Parameters != 2*one.Parameters {
-		t.Errorf("two parts of %d bytes and %d parameters count as %d and %d", one.Size, one.Parameters, info.Size, info.Parameters)
+		t.Errorf("two parts of %d bytes and %d parameters count as %d and %d",
+			one.Size, one.Parameters, info.Size, info.Parameters)
 	}
 }
 
@@ -177,7 +179,8 @@ func TestTensorTypes(t *testing.T) {
 			t.Errorf("%v of %v takes %d, %v; want %d", test.t, test.shape, got, err, test.want)
 		}
 	}
-	if got := fmt.Sprint(TensorType(2), TensorType(16), TensorType(4), TensorType(99)); got != "Q4_0 IQ2_XXS type 4 type 99" {
-		t.Errorf("names are %s", got)
+	names := fmt.Sprint(TensorType(2), TensorType(16), TensorType(4), TensorType(99))
+	if names != "Q4_0 IQ2_XXS type 4 type 99" {
+		t.Errorf("names are %s", names)
 	}
 }

@@ -63,7 +63,8 @@ func readSafetensors(r io.ReaderAt, size int64) (map[string]*safetensor, error) 
 // check checks a tensor against the size of the file's data.
 func (t *safetensor) check(size int64) error {
 	if t.Offsets[0] < 0 || t.Offsets[1] < t.Offsets[0] || t.Offsets[1] > size {
-		return fmt.Errorf("its data is at %d to %d and the file has %d bytes: it is truncated or damaged; fetch it again",
+		return fmt.Errorf("its data is at %d to %d and the file has %d bytes: it is truncated or damaged; fetch it "+
+			"again",
 			t.Offsets[0], t.Offsets[1], size)
 	}
 	width := map[string]int64{
@@ -75,7 +76,8 @@ func (t *safetensor) check(size int64) error {
 		return fmt.Errorf("its type %.20q or shape %v makes no sense", t.DType, t.Shape)
 	}
 	if n*width != t.Offsets[1]-t.Offsets[0] {
-		return fmt.Errorf("its shape %v of %s takes %d bytes, not %d", t.Shape, t.DType, n*width, t.Offsets[1]-t.Offsets[0])
+		return fmt.Errorf("its shape %v of %s takes %d bytes, not %d",
+			t.Shape, t.DType, n*width, t.Offsets[1]-t.Offsets[0])
 	}
 	return nil
 }

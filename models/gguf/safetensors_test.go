@@ -41,7 +41,8 @@ func TestSafetensors(t *testing.T) {
 	check("end before start", one(`{"dtype":"F32","shape":[2],"data_offsets":[8,0]}`), "damaged")
 	check("a type", one(`{"dtype":"F33","shape":[2],"data_offsets":[0,8]}`), "makes no sense")
 	check("another size", one(`{"dtype":"F32","shape":[1],"data_offsets":[0,8]}`), "takes 4 bytes")
-	check("a shape that overflows", one(`{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}`), "makes no sense")
+	check("a shape that overflows", one(`{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}`),
+		"makes no sense")
 	check("a negative dimension", one(`{"dtype":"F32","shape":[-2,-1],"data_offsets":[0,8]}`), "makes no sense")
 	check("an offset of 2^64", one(`{"dtype":"F32","shape":[2],"data_offsets":[0,18446744073709551616]}`), "tensor")
 }

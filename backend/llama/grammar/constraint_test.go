@@ -27,7 +27,8 @@ func testWords() words {
 	for b := range 256 {
 		w = append(w, string([]byte{byte(b)}))
 	}
-	w = append(w, strings.Fields(`{" "} {"a ":" ", ","a ": [{" "}] [] {} "" true false null tru als ul "} yes no maybe state ment
+	w = append(w,
+		strings.Fields(`{" "} {"a ":" ", ","a ": [{" "}] [] {} "" true false null tru als ul "} yes no maybe state ment
 		statements statement label verdict reason é 😀 ö" \u \u00 \n \" 10 123 0.5 e+ ]} }, "}, 1, 0}`)...)
 	w = append(w, ": ", ", ", `": "`, `", "`, `": `, `, "`, " the", " a", "\n", "\xe2\x82", "\x82\xac", "\xac and", "{",
 		"a", "\"")
@@ -83,7 +84,8 @@ func TestTokenWalks(t *testing.T) {
 					t.Fatalf("%s: no token may follow %q", schema, &text)
 				}
 				if c.Ended() != (len(left) == 1 && left[0] == 0) {
-					t.Fatalf("%s: ended is %v after %q, where %d tokens may follow", schema, c.Ended(), &text, len(left))
+					t.Fatalf("%s: ended is %v after %q, where %d tokens may follow",
+						schema, c.Ended(), &text, len(left))
 				}
 				if left[0] == 0 {
 					if err := valid(text.String()); err != nil {
@@ -107,8 +109,8 @@ func TestTokenWalks(t *testing.T) {
 }
 
 func TestForcedTokens(t *testing.T) {
-	w := words{"", `l`, `a`, `b`, `e`, `{`, `y`, `n`, `o`, `}`, `x`, `:`, ` `, `s`, `,`, `"`, "\xc3", "\xa9", `{"`, `el`,
-		`la`, `bel`, `":`, `": `,
+	w := words{"", `l`, `a`, `b`, `e`, `{`, `y`, `n`, `o`, `}`, `x`, `:`, ` `, `s`, `,`, `"`, "\xc3", "\xa9",
+		`{"`, `el`, `la`, `bel`, `":`, `": `,
 		`es`, `lab`, `abel`, `"}`, `"x`, `"no`, `é`, `x`}
 	check := func(schema, before string, want ...string) {
 		t.Helper()

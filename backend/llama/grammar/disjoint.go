@@ -24,8 +24,8 @@ func (a *apart) check(schemas []document) string {
 			case a.compared > maxCompared:
 				return "there are too many alternatives to tell whether they exclude each other: use anyOf"
 			default:
-				return fmt.Sprintf("a value may satisfy both %d and %d: give them different types, or a required property "+
-					"with different values, or use anyOf", j, i)
+				return fmt.Sprintf("a value may satisfy both %d and %d: give them different types, or a required "+
+					"property with different values, or use anyOf", j, i)
 			}
 		}
 	}

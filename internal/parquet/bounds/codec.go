@@ -43,7 +43,8 @@ func unpack(codec format.CompressionCodec, packed []byte, plain int) ([]byte, er
 		r = brotli.NewReader(bytes.NewReader(packed))
 	case format.Zstd:
 		var d *zstd.Decoder
-		d, err = zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(1<<27))
+		d, err = zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(1<<27))
 		if err == nil {
 			defer d.Close()
 			r = d

@@ -66,7 +66,8 @@ func (c *checker) check() error {
 	case c.chunk.CryptoMetadata.Value != nil:
 		return errors.New("it is encrypted: decrypt it first")
 	case m.Codec != c.codec:
-		return fmt.Errorf("it is packed with %s, and with %s in the first row group: that cannot be read", m.Codec, c.codec)
+		return fmt.Errorf("it is packed with %s, and with %s in the first row group: that cannot be read",
+			m.Codec, c.codec)
 	}
 	switch m.Codec {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Lz4Raw, format.Zstd:
@@ -180,7 +181,8 @@ func (c *checker) dataPage(h *format.DataPageHeader, body []byte, plain int) err
 		}
 		n := 4 + int(binary.LittleEndian.Uint32(b))
 		if levels.encoding != format.RLE { // the library takes bit-packed ones for what they are not
-			return fmt.Errorf("its levels are encoded as %s: write the file again with a newer program", levels.encoding)
+			return fmt.Errorf("its levels are encoded as %s: write the file again with a newer program",
+				levels.encoding)
 		}
 		if err := checkRuns(b[4:n], bits.Len(uint(levels.most)), int(h.NumValues)); err != nil {
 			return err

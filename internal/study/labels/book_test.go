@@ -11,7 +11,8 @@ import (
 )
 
 // assay ppi must have labels of rows that were drawn fairly: among the first, each row has the same chance to be,
-// whatever its score. Over many seeds a row is among the first 12 of 40 in 30% of the draws; 5 standard errors are allowed.
+// whatever its score. Over many seeds a row is among the first 12 of 40 in 30% of the draws; 5 standard errors are
+// allowed.
 func TestSpreadIsFair(t *testing.T) {
 	of := map[string]float64{}
 	var ids []string
@@ -40,7 +41,8 @@ func TestSpreadIsFair(t *testing.T) {
 	}
 }
 
-// Two terminals may label into one file: neither loses what the other wrote. A link stays a link, and a number is an id.
+// Two terminals may label into one file: neither loses what the other wrote. A link stays a link, and a number is an
+// id.
 func TestLabelBook(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real.jsonl"), filepath.Join(dir, "labels.jsonl")
@@ -66,7 +68,8 @@ func TestLabelBook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := "{\"sample\": 7, \"label\": 1, \"by\": \"A\"}\n{\"sample\":\"a\",\"label\":0}\n{\"sample\":\"b\",\"label\":0}\n{\"sample\":\"c\",\"label\":null}\n"
+	want := "{\"sample\": 7, \"label\": 1, \"by\": \"A\"}\n" +
+		"{\"sample\":\"a\",\"label\":0}\n{\"sample\":\"b\",\"label\":0}\n{\"sample\":\"c\",\"label\":null}\n"
 	if got, err := os.ReadFile(real); err != nil || string(got) != want {
 		t.Errorf("%q %v, want %q", got, err, want)
 	}

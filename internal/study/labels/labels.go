@@ -62,7 +62,8 @@ func (o *Source) Load(ctx context.Context, run *runs.Scores) (*Set, error) {
 		field = "label"
 	}
 	if field == "" {
-		return nil, runs.Inputf("no labels").WithHint("--human FIELD for those in the dataset, --labels FILE for those in a file")
+		return nil, runs.Inputf("no labels").WithHint("--human FIELD for those in the dataset, --labels FILE for " +
+			"those in a file")
 	}
 	positive, binary, err := parsePositive(o.Positive)
 	if err != nil {
@@ -152,7 +153,9 @@ func (o *Source) Open(ctx context.Context, run *runs.Scores) (*dataset.Reader, e
 	// A limit would leave the hash of the rest unread; the samples beyond it are not in the run anyway.
 	data, err := dataset.Open(ctx, path, dataset.Options{Map: scored.Map})
 	if err != nil && o.Data == "" {
-		return nil, &runs.InputError{Err: err, Hint: "run.json names this file as what was scored: --data FILE says where it is now"}
+		return nil, &runs.InputError{
+			Err: err, Hint: "run.json names this file as what was scored: --data FILE says where it is now",
+		}
 	}
 	if err != nil {
 		return nil, inputError(err)

@@ -7,9 +7,9 @@ import (
 )
 
 // Spread puts samples into an order whose every beginning lies evenly along their scores, and in which each sample
-// has the same chance to be early. The samples, sorted by score and closed to a ring, are visited in steps of the golden
-// ratio from a random place (a Kronecker sequence: Niederreiter 1992, section 3.1); one that was visited gives way to
-// the next that was not. The random place makes the chances equal, as any rotation of the ring is as likely.
+// has the same chance to be early. The samples, sorted by score and closed to a ring, are visited in steps of the
+// golden ratio from a random place (a Kronecker sequence: Niederreiter 1992, section 3.1); one that was visited gives
+// way to the next that was not. The random place makes the chances equal, as any rotation of the ring is as likely.
 func Spread(samples []string, of map[string]float64, seed uint64) []string {
 	rng := rand.New(rand.NewPCG(seed, 0x6c6162656c))
 	sorted := slices.Clone(samples)
@@ -49,7 +49,8 @@ func Spread(samples []string, of map[string]float64, seed uint64) []string {
 	return order
 }
 
-// Uncertain puts those first whose scores are nearest to the middle of the range, in the order given where two are as near.
+// Uncertain puts those first whose scores are nearest to the middle of the range, in the order given where two are as
+// near.
 func Uncertain(samples []string, of map[string]float64, middle float64) []string {
 	order := slices.Clone(samples)
 	slices.SortStableFunc(order, func(a, b string) int {
