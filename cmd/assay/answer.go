@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
@@ -13,8 +12,6 @@ import (
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/testset"
 	"github.com/assay-eval/assay/metrics"
-	"github.com/assay-eval/assay/metrics/prompts"
-	"github.com/spf13/pflag"
 )
 
 const answerHelp = `
@@ -32,72 +29,6 @@ that could not be answered has the reason in the column error. An output file na
 
 An interrupted command goes on where it was when it is given again.
 `
-
-// corpusOptions are the flags that say what is retrieved from, and how it is cut.
-type corpusOptions struct {
-	path  string
-	sizes corpus.Sizes
-}
-
-func (o *corpusOptions) add(f *pflag.FlagSet) {
-	f.StringVar(&o.path, "corpus", "",
-		"the documents: a `FOLDER` of .txt, .md and .html files, or a JSON Lines or Parquet file")
-	f.IntVar(&o.sizes.Words, "passage-words", 120, "a passage has at most `N` words, in whole sentences")
-	f.IntVar(&o.sizes.Overlap, "overlap", 1, "sentences that a passage repeats from the end of the one before")
-}
-
-// read reads the corpus and cuts it, and says what it passed over.
-func (o *corpusOptions) read(ctx context.Context, s *std) (*corpus.Corpus, []corpus.Passage, error) {
-	if o.path == "" {
-		return nil, nil, usageError{withHint(errors.New("no documents"), "--corpus FOLDER or FILE names them")}
-	}
-	if err := o.sizes.Check(); err != nil {
-		return nil, nil, usageError{err}
-	}
-	c, err := corpus.Read(ctx, o.path, corpus.Limits{})
-	if err != nil {
-		return nil, nil, usageError{err}
-	}
-	const most = 5
-	for i, skipped := range c.Skipped {
-		if i == most {
-			s.warn("and %d more files were passed over", len(c.Skipped)-most)
-			break
-		}
-		s.warn("passed over %q: %s", skipped.Name, skipped.Why)
-	}
-	passages, repeated := corpus.Cut(c.Documents, o.sizes)
-	if len(passages) == 0 {
-		return nil, nil, usagef("corpus %s: no text in it", o.path)
-	}
-	if repeated > 0 {
-		s.note("%d passages that repeat others, or hold no words, are left out", repeated)
-	}
-	s.note("%d documents, %d passages", len(c.Documents), len(passages))
-	return c, passages, nil
-}
-
-// A corpusConfig identifies what was retrieved from, in the record of a result.
-type corpusConfig struct {
-	Digest   string `json:"digest"`
-	Words    int    `json:"passage_words"`
-	Overlap  int    `json:"overlap"`
-	Retrieve string `json:"retrieve"`
-}
-
-// index indexes the passages, with a progress bar where they are embedded.
-func index(ctx context.Context, s *std, method corpus.Method, passages []corpus.Passage,
-	embedder backend.Backend) (*corpus.Retriever, error) {
-	s.note("indexing %d passages", len(passages))
-	meter := newMeter(s, len(passages), 0)
-	defer meter.stop()
-	done := 0
-	return corpus.NewRetriever(ctx, method, passages, embedder, func(n int) {
-		for ; done < n; done++ {
-			meter.result()
-		}
-	})
-}
 
 // answerOptions holds the flags of assay answer.
 type answerOptions struct {
@@ -282,38 +213,4 @@ func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer,
 		return errors.New("no question could be answered: the column error says why, row by row")
 	}
 	return nil
-}
-
-// ownPrompts are the user's prompts of a folder, if one is named.
-func ownPrompts(dir string) (prompts.Set, error) {
-	if dir == "" {
-		return prompts.Set{}, nil
-	}
-	own, err := prompts.Load(os.DirFS(dir), testset.Prompts())
-	if err != nil {
-		return own, fmt.Errorf("--prompts %s: %w", dir, err)
-	}
-	return own, nil
-}
-
-// openJournal opens the journal of an output file and says how far an earlier attempt came.
-func openJournal(s *std, output string, config any, overwrite bool) (*runs.Journal, error) {
-	j, err := runs.OpenJournal(output, config, overwrite)
-	if errors.As(err, new(*runs.ExistsError)) {
-		return nil, usageError{withHint(err, "write to another file, or discard it with --overwrite")}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if j.Done {
-		s.note("%s is there already, made of the same things: nothing to do", output)
-		return j, j.Close()
-	}
-	if j.Forgot > 0 {
-		s.warn("%s.part is damaged: of an earlier attempt the last %d rows are made again", output, j.Forgot)
-	}
-	if n := len(j.Kept); n > 0 {
-		s.note("going on after the %d rows of an earlier attempt", n)
-	}
-	return j, nil
 }

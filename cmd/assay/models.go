@@ -11,27 +11,10 @@ import (
 
 	"github.com/assay-eval/assay/backend/ollama"
 	"github.com/assay-eval/assay/internal/report"
-	"github.com/assay-eval/assay/metrics/all"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 	"github.com/jedib0t/go-pretty/v6/table"
 )
-
-const modelsHelp = `
-Usage: assay models [list]                         the models on this machine, Ollama's included
-       assay models inspect MODEL                  what a model file says of itself
-       assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder
-                                                   with a MiniLM-like model in safetensors
-       assay models verify [MODEL...]              read models whole and compare their digests
-       assay models tune MODEL                     requantise a model to what is fastest here, if that
-                                                   is faster by a tenth: it measures
-       assay models remove MODEL
-       assay models engine [--gpu KIND]            the llama.cpp libraries: which are used; fetch and
-                                                   use those for a graphics card, or for none
-
-MODEL is a name from the list, the path of a GGUF file, or ollama:NAME[:TAG] for a model that Ollama
-has, which is used where it lies. Models live in $ASSAY_HOME, or else in your data folder.
-`
 
 func modelsCommand(ctx context.Context, s *std, args []string) error {
 	verb := "list"
@@ -145,20 +128,6 @@ func newModelRow(m models.Model) modelRow {
 		row.Template = "" // long, and inspect shows it
 	}
 	return row
-}
-
-// modelKind says in a word what a model is for.
-func modelKind(info *gguf.Info) string {
-	switch {
-	case info.Pooling == "rank" && all.Judges(info.Labels):
-		return "encoder"
-	case info.Pooling == "rank":
-		return "reranker"
-	case info.Causal && info.Pooling == "":
-		return "judge"
-	default:
-		return "embedding"
-	}
 }
 
 func inspectModel(s *std, home string, args []string) error {

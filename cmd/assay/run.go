@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -246,17 +245,6 @@ func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, erro
 		list, err = all.Preset("ragas-paper")
 	}
 	return append(list, own...), err
-}
-
-func loadPrompts(dir string) (prompts.Set, error) {
-	if dir == "" {
-		return prompts.Set{}, nil
-	}
-	p, err := all.LoadPrompts(os.DirFS(dir))
-	if err != nil {
-		return prompts.Set{}, fmt.Errorf("--prompts %s: %w", dir, err)
-	}
-	return p, nil
 }
 
 // checkMaps refuses a calibration of a metric that is not run.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
@@ -77,16 +76,4 @@ func findModel(home string, want wanted) (*models.Model, error) {
 		return models.Find(home, names[0])
 	}
 	return nil, fmt.Errorf("name the %s model with %s: %s", kind, flag, strings.Join(names, ", "))
-}
-
-// kindOf is the kind of an installed model that a role takes, as assay models lists it. A reward model is an encoder
-// though it has the role of the judge.
-func kindOf(want wanted) string {
-	switch {
-	case want.role == backend.Embedder:
-		return "embedding"
-	case want.ops.Has(backend.CanClassify):
-		return "encoder"
-	}
-	return string(want.role)
 }

@@ -181,3 +181,22 @@ func yesAfter(ctx context.Context, m metrics.Models, q replyQuestion, before []s
 	}
 	return ask.YesInWindows(ctx, m, q.prompt, before, func(text string) any { return q.data(text, reply) })
 }
+
+var replyExample = prompts.Example{
+	Data:  replyData{Conversation: "<conversation>", Reply: "<reply>"},
+	Shown: map[string]string{".Conversation": "<conversation>", ".Reply": "<reply>"},
+}
+
+var conversationRelevancePrompt = prompts.Builtin("conversation_relevance", replyExample)
+
+var conversationLapsePrompt = prompts.Builtin("conversation_lapse", replyExample)
+
+var conversationWishesPrompt = prompts.Builtin("conversation_wishes", prompts.Example{
+	Data:  conversationData{Conversation: "<conversation>"},
+	Shown: map[string]string{".Conversation": "<conversation>"},
+})
+
+var conversationRolePrompt = prompts.Builtin("conversation_role", prompts.Example{
+	Data:  roleData{Role: "<role>", Conversation: "<conversation>", Reply: "<reply>"},
+	Shown: map[string]string{".Role": "<role>", ".Reply": "<reply>"},
+})

@@ -144,3 +144,13 @@ func decodeGoal(r ask.Reply) (string, error) {
 	}
 	return "", errNoGoal
 }
+
+var goalReachedPrompt = prompts.Builtin("goal_reached", prompts.Example{
+	Data:  goalData{Conversation: "<conversation>", Goal: "<goal>"},
+	Shown: map[string]string{".Conversation": "<conversation>", ".Goal": "<goal>"},
+})
+
+var goalInferredPrompt = prompts.Builtin("goal_inferred", prompts.Example{
+	Data:  conversationData{Conversation: "<conversation>"},
+	Shown: map[string]string{".Conversation": "<conversation>"},
+})

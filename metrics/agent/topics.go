@@ -150,3 +150,18 @@ func listInConversation(ctx context.Context, m metrics.Models, prompt *prompts.P
 	texts, _ := ask.Distinct(all)
 	return texts, nil
 }
+
+var topicAllowedPrompt = prompts.Builtin("topic_allowed", prompts.Example{
+	Data:  topicAllowedData{Topics: []string{"<first>", "<second>"}, Topic: "<topic>"},
+	Shown: map[string]string{".Topics": "<first>", "every one of .Topics": "<second>", ".Topic": "<topic>"},
+})
+
+var topicListPrompt = prompts.Builtin("topic_list", prompts.Example{
+	Data:  conversationData{Conversation: "<conversation>"},
+	Shown: map[string]string{".Conversation": "<conversation>"},
+})
+
+var topicAnsweredPrompt = prompts.Builtin("topic_answered", prompts.Example{
+	Data:  topicAnsweredData{Conversation: "<conversation>", Topic: "<topic>"},
+	Shown: map[string]string{".Conversation": "<conversation>", ".Topic": "<topic>"},
+})

@@ -128,3 +128,6 @@ func rowLevels(rubric map[string]string) ([]rubricLevel, error) {
 	}
 	return levels, nil
 }
+
+var criteriaStepsPrompt = prompts.Builtin("criteria_steps", prompts.Example{Data: criterionSteps{"<criterion>"},
+	Shown: map[string]string{".Criterion": "<criterion>"}})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -405,3 +406,26 @@ func decodeNumber(r ask.Reply, numbers []int) (int, error) {
 
 // inOneLine brings a text into the form of a line of help.
 func inOneLine(text string) string { return metrics.Bounded(strings.Join(strings.Fields(text), " ")) }
+
+var criteriaQuestionPrompt = prompts.Builtin("criteria_question",
+	prompts.Example{Data: criterionQuestion{exampleTexts, "<ask>"},
+		Shown: showing(map[string]string{".Question": "<ask>"})})
+
+var criteriaScorePrompt = prompts.Builtin("criteria_score", prompts.Example{Data: criterionScore{exampleTexts,
+	"<criterion>", []string{"<step>"}, 3, 7},
+	Shown: showing(map[string]string{".Criterion": "<criterion>", ".Steps": "<step>", ".Lowest": "3",
+		".Highest": "7"})})
+
+var criteriaRubricPrompt = prompts.Builtin("criteria_rubric",
+	prompts.Example{Data: criterionRubric{exampleTexts, []rubricLevel{{3, "<low>"}, {7, "<high>"}}},
+		Shown: showing(map[string]string{".Levels": "<low>", "every one of .Levels": "<high>",
+			"their numbers": "7"})})
+
+var exampleTexts = []shownText{{"<first name>", "<first>"}, {"<second name>", "<second>"}}
+
+// showing adds what the last message must show of exampleTexts.
+func showing(shown map[string]string) map[string]string {
+	maps.Copy(shown, map[string]string{".Texts": "<first>", "every one of .Texts": "<second>",
+		"the names of .Texts": "<second name>"})
+	return shown
+}

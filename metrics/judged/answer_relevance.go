@@ -92,3 +92,8 @@ func decodeQuestion(r ask.Reply) (string, error) {
 	}
 	return ask.Unlabelled(items[0].Text), nil
 }
+
+var answerRelevanceQuestionPrompt = prompts.Builtin("answer_relevance_question", prompts.Example{
+	Data:  questionData{Answer: "<answer>"},
+	Shown: map[string]string{".Answer": "<answer>"},
+})

@@ -258,3 +258,11 @@ func decodeEntities(r ask.Reply, nothing []string) ([]string, error) {
 	}
 	return names, nil
 }
+
+var contextUsefulnessPrompt = prompts.Builtin("context_usefulness", prompts.Example{
+	Data:  usefulnessData{Question: "<question>", Answer: "<answer>", Context: "<context>", History: history},
+	Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>", ".Context": "<context>"},
+})
+
+var contextEntitiesPrompt = prompts.Builtin("context_entities",
+	prompts.Example{Data: entitiesData{Text: "<text>"}, Shown: map[string]string{".Text": "<text>"}})

@@ -162,3 +162,8 @@ func decodeExtract(r ask.Reply, match *ask.Matcher, nothing []string) (extract, 
 	}
 	return e, nil
 }
+
+var contextRelevanceSentencesPrompt = prompts.Builtin("context_relevance_sentences", prompts.Example{
+	Data:  sentencesData{Question: "<question>", Context: "<context>", History: history},
+	Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
+})

@@ -326,3 +326,25 @@ func paperMetrics() []metrics.Metric {
 	return []metrics.Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims(),
 		faithfulnessClaimsLogit()}
 }
+
+var faithfulnessClaimYesPrompt = prompts.Builtin("faithfulness_claim_yes", prompts.Example{
+	Data:  verdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
+	Shown: map[string]string{".Context": "<context>", ".Statement": "<statement>"},
+})
+
+var faithfulnessStatementsPrompt = prompts.Builtin("faithfulness_statements", prompts.Example{
+	Data:  statementsData{Question: "<question>", Answer: "<answer>", History: history},
+	Shown: map[string]string{".Answer": "<answer>"},
+})
+
+var faithfulnessVerdictsPrompt = prompts.Builtin("faithfulness_verdicts", prompts.Example{
+	Data: verdictsData{Context: "<context>", Statements: []string{"<first>", "<second>"}, Question: "<question>",
+		History: history},
+	Shown: map[string]string{".Context": "<context>", ".Statements": "<first>",
+		"every one of .Statements": "<second>"},
+})
+
+var faithfulnessVerdictPrompt = prompts.Builtin("faithfulness_verdict", prompts.Example{
+	Data:  verdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
+	Shown: map[string]string{".Context": "<context>", ".Statement": "<statement>"},
+})

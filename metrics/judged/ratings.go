@@ -281,3 +281,30 @@ func levelOf(digits string, levels []int) int {
 	}
 	return -1
 }
+
+var accuracyExample = prompts.Example{
+	Data:  accuracyData{Question: "<question>", Reference: "<reference>", Answer: "<answer>", History: history},
+	Shown: map[string]string{".Reference": "<reference>", ".Answer": "<answer>"},
+}
+
+var answerAccuracyFirstPrompt = prompts.Builtin("answer_accuracy_first", accuracyExample)
+
+var answerAccuracySecondPrompt = prompts.Builtin("answer_accuracy_second", accuracyExample)
+
+var relevanceExample = prompts.Example{
+	Data:  relevanceData{Question: "<question>", Context: "<context>", History: history},
+	Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
+}
+
+var contextRelevanceFirstPrompt = prompts.Builtin("context_relevance_first", relevanceExample)
+
+var contextRelevanceSecondPrompt = prompts.Builtin("context_relevance_second", relevanceExample)
+
+var groundednessExample = prompts.Example{
+	Data:  groundednessData{Question: "<question>", Answer: "<answer>", Context: "<context>", History: history},
+	Shown: map[string]string{".Answer": "<answer>", ".Context": "<context>"},
+}
+
+var groundednessFirstPrompt = prompts.Builtin("groundedness_first", groundednessExample)
+
+var groundednessSecondPrompt = prompts.Builtin("groundedness_second", groundednessExample)

@@ -132,3 +132,22 @@ func decodeFirst(r ask.Reply, nothing []string) ([]string, error) {
 	}
 	return list[:min(len(list), maxPhrases)], err
 }
+
+var summaryPhrasesPrompt = prompts.Builtin("summary_phrases", prompts.Example{Data: phrasesData{Text: "<text>"},
+	Shown: map[string]string{".Text": "<text>"}})
+
+var summaryQuestionsPrompt = prompts.Builtin("summary_questions", prompts.Example{
+	Data:  summaryQuestionsData{Text: "<text>", Phrases: []string{"<first>", "<second>"}},
+	Shown: map[string]string{".Text": "<text>", ".Phrases": "<first>", "every one of .Phrases": "<second>"},
+})
+
+var summaryVerdictsPrompt = prompts.Builtin("summary_verdicts", prompts.Example{
+	Data: verdictsData{Context: "<summary>", Statements: []string{"<first>", "<second>"}},
+	Shown: map[string]string{".Context": "<summary>", ".Statements": "<first>",
+		"every one of .Statements": "<second>"},
+})
+
+var summaryVerdictPrompt = prompts.Builtin("summary_verdict", prompts.Example{
+	Data:  verdictData{Context: "<summary>", Statement: "<question>"},
+	Shown: map[string]string{".Context": "<summary>", ".Statement": "<question>"},
+})

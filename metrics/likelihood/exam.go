@@ -92,3 +92,13 @@ func examQuestions(ctx context.Context, m metrics.Models, text string) ([]string
 	questions, _ := ask.Distinct(all)
 	return questions, nil
 }
+
+var examAnswerableYesPrompt = prompts.Builtin("exam_answerable_yes", prompts.Example{
+	Data:  examData{Text: "<text>", Question: "<question>"},
+	Shown: map[string]string{".Text": "<text>", ".Question": "<question>"},
+})
+
+var examQuestionsPrompt = prompts.Builtin("exam_questions", prompts.Example{
+	Data:  sourceData{Text: "<text>"},
+	Shown: map[string]string{".Text": "<text>"},
+})

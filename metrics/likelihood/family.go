@@ -23,5 +23,29 @@ import (
 // Metrics are the metrics that read a judge's probabilities: yes/no questions, grades, pairwise comparisons and
 // log-likelihoods.
 func Metrics() []metrics.Metric {
-	return slices.Concat(logitMetrics(), gradeMetrics(), likelihoodMetrics())
+	return slices.Concat(logitMetrics(), contextLogitMetrics(), gradeMetrics(), likelihoodMetrics())
+}
+
+// likelihoodMetrics are read from the token probabilities of given texts.
+//
+// All but rewards and differences are geometric means of token probabilities: exp of the mean log-probability, in
+// [0, 1], the reciprocal of perplexity. They compare texts under one model; between models, whose tokenisers
+// differ, they say nothing. The end-of-sequence token is not counted.
+func likelihoodMetrics() []metrics.Metric {
+	return slices.Concat(
+		[]metrics.Metric{answerPerplexity(), pTrue(), answerReward(), rewardLikelihood()},
+		perplexityMetrics(), gptScoreMetrics(), bartScoreMetrics(), selfCheckMetrics(), []metrics.Metric{exam()},
+	)
+}
+
+// gradeMetrics are the judge's grades and pairwise comparisons.
+func gradeMetrics() []metrics.Metric {
+	var list []metrics.Metric
+	for _, a := range gradeAspects {
+		list = append(list, judgeScore(a), scoreLogit(a))
+		if a.rank {
+			list = append(list, rankMetric(a))
+		}
+	}
+	return list
 }

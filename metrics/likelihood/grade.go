@@ -18,18 +18,6 @@ import (
 	"github.com/assay-eval/assay/tokenize"
 )
 
-// gradeMetrics are the judge's grades and pairwise comparisons.
-func gradeMetrics() []metrics.Metric {
-	var list []metrics.Metric
-	for _, a := range gradeAspects {
-		list = append(list, judgeScore(a), scoreLogit(a))
-		if a.rank {
-			list = append(list, rankMetric(a))
-		}
-	}
-	return list
-}
-
 // An aspect is a dimension that the judge grades or compares by its definition.
 type aspect struct {
 	dimension  string
@@ -345,3 +333,14 @@ func asciiDigits(text string) string {
 		return r
 	}, text)
 }
+
+var gradeExample = prompts.Example{
+	Data: gradeData{Dimension: "<dimension>", Definition: "<definition>", Context: "<context>", Question: "<question>",
+		Reference: "<reference>", Answer: "<answer>", History: history},
+	Shown: map[string]string{".Definition": "<definition>", ".Context": "<context>", ".Question": "<question>",
+		".Reference": "<reference>", ".Answer": "<answer>"},
+}
+
+var judgeScorePrompt = prompts.Builtin("judge_score", gradeExample)
+
+var scoreLogitPrompt = prompts.Builtin("score_logit", gradeExample)

@@ -14,18 +14,6 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-// likelihoodMetrics are read from the token probabilities of given texts.
-//
-// All but rewards and differences are geometric means of token probabilities: exp of the mean log-probability, in
-// [0, 1], the reciprocal of perplexity. They compare texts under one model; between models, whose tokenisers
-// differ, they say nothing. The end-of-sequence token is not counted.
-func likelihoodMetrics() []metrics.Metric {
-	return slices.Concat(
-		[]metrics.Metric{answerPerplexity(), pTrue(), answerReward(), rewardLikelihood()},
-		perplexityMetrics(), gptScoreMetrics(), bartScoreMetrics(), selfCheckMetrics(), []metrics.Metric{exam()},
-	)
-}
-
 // askedData is what likelihood_answer is rendered with.
 type askedData struct {
 	Question string
@@ -292,3 +280,20 @@ func scoreRewardLikelihood(ctx context.Context, m metrics.Models, s *metrics.Sam
 		Because: []metrics.Finding{asked.finding("after the question"), alone.finding("without it")},
 	}, nil
 }
+
+var likelihoodAnswerPrompt = prompts.Builtin("likelihood_answer", prompts.Example{
+	Data:  askedData{Question: "<question>", History: history},
+	Shown: map[string]string{".Question": "<question>"},
+})
+
+var likelihoodAnythingPrompt = prompts.Builtin("likelihood_anything", prompts.Example{Data: struct{}{}})
+
+var likelihoodQuestionPrompt = prompts.Builtin("likelihood_question", prompts.Example{
+	Data:  sourceData{Text: "<text>"},
+	Shown: map[string]string{".Text": "<text>"},
+})
+
+var pTruePrompt = prompts.Builtin("p_true", prompts.Example{
+	Data:  exchangeData{Question: "<question>", Answer: "<answer>", History: history},
+	Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>"},
+})

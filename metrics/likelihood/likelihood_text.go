@@ -170,3 +170,15 @@ func scoreBART(ctx context.Context, m metrics.Models, s *metrics.Sample, precisi
 	}
 	return score, nil
 }
+
+var gptscorePrompt = prompts.Builtin("gptscore", prompts.Example{
+	Data: gptScoreData{Instruction: "<instruction>", Context: "<context>", Question: "<question>",
+		Reference: "<reference>", History: history},
+	Shown: map[string]string{".Instruction": "<instruction>", ".Context": "<context>", ".Question": "<question>",
+		".Reference": "<reference>"},
+})
+
+var bartscorePrompt = prompts.Builtin("bartscore", prompts.Example{
+	Data:  sourceData{Text: "<text>"},
+	Shown: map[string]string{".Text": "<text>"},
+})

@@ -69,7 +69,6 @@ func logitMetrics() []metrics.Metric {
 			Prompts: []*prompts.Prompt{completenessYesPrompt},
 			Score:   scoreCompletenessLogit,
 		},
-		contextRelevanceLogit(), contextRelevanceSentencesLogit(), contextPrecisionLogit(), contextRecallLogit(),
 	}
 }
 
@@ -153,3 +152,22 @@ func scoreCorrectnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sam
 	score.Because = append(score.Because, ask.Doubts(mass)...)
 	return score, nil
 }
+
+var answeredExample = prompts.Example{
+	Data:  answeredData{Context: "<context>", Question: "<question>", Answer: "<answer>", History: history},
+	Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Answer": "<answer>"},
+}
+
+var faithfulnessAnswerYesPrompt = prompts.Builtin("faithfulness_answer_yes", answeredExample)
+
+var completenessYesPrompt = prompts.Builtin("completeness_yes", answeredExample)
+
+var answerRelevanceYesPrompt = prompts.Builtin("answer_relevance_yes", prompts.Example{
+	Data:  exchangeData{Question: "<question>", Answer: "<answer>", History: history},
+	Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>"},
+})
+
+var answerCorrectnessYesPrompt = prompts.Builtin("answer_correctness_yes", prompts.Example{
+	Data:  agreementData{Question: "<question>", Reference: "<reference>", Answer: "<answer>", History: history},
+	Shown: map[string]string{".Question": "<question>", ".Reference": "<reference>", ".Answer": "<answer>"},
+})

@@ -10,6 +10,13 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
+// contextLogitMetrics are logitMetrics about contexts.
+func contextLogitMetrics() []metrics.Metric {
+	return []metrics.Metric{
+		contextRelevanceLogit(), contextRelevanceSentencesLogit(), contextPrecisionLogit(), contextRecallLogit(),
+	}
+}
+
 func contextRelevanceLogit() metrics.Metric {
 	return metrics.Metric{
 		Name: "context_relevance/logit",
@@ -257,3 +264,15 @@ func scoreContextRecallLogit(ctx context.Context, m metrics.Models, s *metrics.S
 	best.Because = append(best.Because, ask.Doubts(mass)...)
 	return best, nil
 }
+
+var contextRelevanceSentenceYesPrompt = prompts.Builtin("context_relevance_sentence_yes", prompts.Example{
+	Data:  sentenceData{Context: "<context>", Question: "<question>", Sentence: "<sentence>", History: history},
+	Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Sentence": "<sentence>"},
+})
+
+var contextPrecisionYesPrompt = prompts.Builtin("context_precision_yes", answeredExample)
+
+var contextRelevanceYesPrompt = prompts.Builtin("context_relevance_yes", prompts.Example{
+	Data:  contextData{Question: "<question>", Context: "<context>", History: history},
+	Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
+})

@@ -139,3 +139,11 @@ func (a aspect) compare(ctx context.Context, m metrics.Models, s *metrics.Sample
 	}
 	return comparison{first: sum.first / float64(windows), second: sum.second / float64(windows)}, nil
 }
+
+var rankPrompt = prompts.Builtin("rank", prompts.Example{
+	Data: rankData{Dimension: "<dimension>", Definition: "<definition>", Context: "<context>",
+		Question:  "<question>",
+		Reference: "<reference>", First: "<first>", Second: "<second>", History: history},
+	Shown: map[string]string{".Definition": "<definition>", ".Context": "<context>", ".Question": "<question>",
+		".Reference": "<reference>", ".First": "<first>", ".Second": "<second>"},
+})

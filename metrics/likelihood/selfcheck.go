@@ -254,3 +254,8 @@ func scoreSelfCheckPrompt(ctx context.Context, m metrics.Models, s *metrics.Samp
 	score.Because = append(score.Because, ask.Doubts(mass)...)
 	return score, nil
 }
+
+var selfcheckAnswerPrompt = prompts.Builtin("selfcheck_answer", prompts.Example{
+	Data:  contextData{Question: "<question>", Context: "<context>", History: history},
+	Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
+})

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics/all"
+	"github.com/assay-eval/assay/models/gguf"
+)
+
+// modelKind says in a word what a model is for.
+func modelKind(info *gguf.Info) string {
+	switch {
+	case info.Pooling == "rank" && all.Judges(info.Labels):
+		return "encoder"
+	case info.Pooling == "rank":
+		return "reranker"
+	case info.Causal && info.Pooling == "":
+		return "judge"
+	default:
+		return "embedding"
+	}
+}
+
+// kindOf is the kind of an installed model that a role takes, as assay models lists it. A reward model is an encoder
+// though it has the role of the judge.
+func kindOf(want wanted) string {
+	switch {
+	case want.role == backend.Embedder:
+		return "embedding"
+	case want.ops.Has(backend.CanClassify):
+		return "encoder"
+	}
+	return string(want.role)
+}
+
+const modelsHelp = `
+Usage: assay models [list]                         the models on this machine, Ollama's included
+       assay models inspect MODEL                  what a model file says of itself
+       assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder
+                                                   with a MiniLM-like model in safetensors
+       assay models verify [MODEL...]              read models whole and compare their digests
+       assay models tune MODEL                     requantise a model to what is fastest here, if that
+                                                   is faster by a tenth: it measures
+       assay models remove MODEL
+       assay models engine [--gpu KIND]            the llama.cpp libraries: which are used; fetch and
+                                                   use those for a graphics card, or for none
+
+MODEL is a name from the list, the path of a GGUF file, or ollama:NAME[:TAG] for a model that Ollama
+has, which is used where it lies. Models live in $ASSAY_HOME, or else in your data folder.
+`
