@@ -45,7 +45,8 @@ func cleaned(r rune) rune {
 // chinese are the blocks of CJK ideographs as BERT's code lists them. (That code begins one of them at 2B920, which is
 // not where the block begins; models were trained on that.)
 var chinese = &unicode.RangeTable{
-	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1}, {Lo: 0xF900, Hi: 0xFAFF, Stride: 1}},
+	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1},
+		{Lo: 0xF900, Hi: 0xFAFF, Stride: 1}},
 	R32: []unicode.Range32{{Lo: 0x20000, Hi: 0x2A6DF, Stride: 1}, {Lo: 0x2A700, Hi: 0x2B81F, Stride: 1},
 		{Lo: 0x2B920, Hi: 0x2CEAF, Stride: 1}, {Lo: 0x2F800, Hi: 0x2FA1F, Stride: 1}},
 }

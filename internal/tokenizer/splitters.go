@@ -171,7 +171,8 @@ func bertSplit(pieces []piece) []piece {
 
 // wordRune is \w of Unicode's regular expressions.
 func wordRune(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc,
+		unicode.Other_Alphabetic, unicode.Join_Control)
 }
 
 // words is the pattern \w+|[^\w\s]+: runs of word characters and runs of others, spaces between them.

@@ -22,21 +22,21 @@
 //  5. the post-processor puts special tokens around one text or two (TemplateProcessing, BertProcessing,
 //     RobertaProcessing, ByteLevel, Sequence).
 //
-// A component of any other type is refused by its name: a text tokenised otherwise than the model was trained on scores
-// wrongly, without a word.
+// A component of any other type is refused by its name: a text tokenised otherwise than the model was trained on
+// scores wrongly, without a word.
 //
-// Two things differ from that library on purpose. Special tokens come from the post-processor only: text that spells one
-// ("[SEP]", "<s>") is untrusted data, not an instruction, and becomes the tokens of its characters (the library has the
-// option encode_special_tokens for that; it is off there, and lets the model itself find such a spelling). And nothing is
-// truncated or padded, whatever the file says: the caller refuses what is too long.
+// Two things differ from that library on purpose. Special tokens come from the post-processor only: text that spells
+// one ("[SEP]", "<s>") is untrusted data, not an instruction, and becomes the tokens of its characters (the library
+// has the option encode_special_tokens for that; it is off there, and lets the model itself find such a spelling). And
+// nothing is truncated or padded, whatever the file says: the caller refuses what is too long.
 //
 // Which characters are letters, marks or punctuation is as Unicode has it in the version that Go knows. The library's
 // parts have versions of their own, from 7 to 17: characters that came in between, some rare scripts and signs, can be
 // split otherwise.
 //
 // Files are untrusted: their size, their vocabulary and its ids, their depth and what a normalizer can make of a text
-// are bounded. Time is linear in the text's length (BPE: n log n within a piece); a regular expression of the file's own
-// can cost more than that.
+// are bounded. Time is linear in the text's length (BPE: n log n within a piece); a regular expression of the file's
+// own can cost more than that.
 package tokenizer
 
 import (

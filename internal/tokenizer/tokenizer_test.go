@@ -191,7 +191,8 @@ func TestVocabulary(t *testing.T) {
 		}
 	}
 	check("The Café [SEP] 東京 unbelievable", true)
-	write("tokenizer_config.json", `{"do_lower_case": false, "sep_token": {"content": "[SEP]"}, "tokenizer_class": "BertTokenizer"}`)
+	write("tokenizer_config.json",
+		`{"do_lower_case": false, "sep_token": {"content": "[SEP]"}, "tokenizer_class": "BertTokenizer"}`)
 	check("The Café", false)
 	write("tokenizer_config.json", `{"tokenizer_class": "BertJapaneseTokenizer"}`)
 	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "BertJapaneseTokenizer") {
