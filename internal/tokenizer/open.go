@@ -7,25 +7,21 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
 // Open reads the tokenizer of a model's folder: its tokenizer.json or, of BERT's family, its vocab.txt and what
 // tokenizer_config.json and special_tokens_map.json say of it.
 func Open(folder string) (Tokenizer, error) {
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	data, err := read(root, "tokenizer.json")
+	data, err := read(folder, "tokenizer.json")
 	if err == nil {
 		return Parse(data)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	list, err := read(root, "vocab.txt")
+	list, err := read(folder, "vocab.txt")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has neither tokenizer.json nor vocab.txt", folder)
 	}
@@ -35,7 +31,7 @@ func Open(folder string) (Tokenizer, error) {
 	c := bertConfig{Lower: true, Chinese: true, Basic: true,
 		Unknown: "[UNK]", Sep: "[SEP]", Cls: "[CLS]", Pad: "[PAD]", Mask: "[MASK]"}
 	for _, name := range []string{"special_tokens_map.json", "tokenizer_config.json"} {
-		data, err := read(root, name)
+		data, err := read(folder, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -53,16 +49,18 @@ func Open(folder string) (Tokenizer, error) {
 	return p, nil
 }
 
-// read reads a file of a folder, which must be a regular one of at most maxFile bytes.
-func read(root *os.Root, name string) ([]byte, error) {
-	info, err := root.Stat(name)
+// read reads a file of a folder, which must be a regular one of at most maxFile bytes, or a link to one: the cache of
+// Hugging Face's own tools is made of links.
+func read(folder, name string) ([]byte, error) {
+	name = filepath.Join(folder, name)
+	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
-	f, err := root.Open(name)
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}

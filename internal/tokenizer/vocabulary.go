@@ -52,17 +52,20 @@ type scored struct {
 
 // UnmarshalJSON reads a spelling and a score.
 func (s *scored) UnmarshalJSON(data []byte) error {
-	var list []json.RawMessage
+	var list []any
 	if err := json.Unmarshal(data, &list); err != nil {
 		return err
 	}
 	if len(list) != 2 {
 		return fmt.Errorf("%d values where an entry and its score should be", len(list))
 	}
-	if err := json.Unmarshal(list[0], &s.text); err != nil {
-		return err
+	text, first := list[0].(string)
+	score, second := list[1].(float64)
+	if !first || !second {
+		return errors.New("an entry is not a text and a score")
 	}
-	return json.Unmarshal(list[1], &s.score)
+	*s = scored{text, score}
+	return nil
 }
 
 func newModel(data json.RawMessage) (*modelFile, error) {
