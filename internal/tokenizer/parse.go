@@ -17,6 +17,7 @@ const (
 	maxComponents  = 64       // normalizers, pre-tokenizers and post-processors together
 	maxDepth       = 8        // of sequences in sequences
 	maxPattern     = 512      // bytes of a regular expression
+	maxProgram     = 1 << 10  // its steps, compiled
 	maxReplacement = 64       // bytes that one match is replaced by
 	maxGrowth      = 32       // times the bytes of a text that normalizers may make of it
 	maxText        = 16 << 20 // bytes of a text

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
 )
@@ -34,6 +35,9 @@ func compile(pattern string) (expression *regexp.Regexp, tail bool, err error) {
 	if tail {
 		translated += `(?P<tail>[` + spaces + `]+)`
 	}
+	if err := affordable(translated); err != nil {
+		return nil, false, fmt.Errorf("pattern %q: %w", pattern, err)
+	}
 	if expression, err = regexp.Compile(translated); err != nil {
 		return nil, false, fmt.Errorf("pattern %q: %w", pattern, err)
 	}
@@ -41,6 +45,22 @@ func compile(pattern string) (expression *regexp.Regexp, tail bool, err error) {
 		return nil, false, fmt.Errorf("pattern %q matches nothing at all, too", pattern)
 	}
 	return expression, tail, nil
+}
+
+// affordable refuses a pattern of many steps, such as one of long counted repetitions: each can be taken for each byte.
+func affordable(pattern string) error {
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return err
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return err
+	}
+	if n := len(program.Inst); n > maxProgram {
+		return fmt.Errorf("its %d steps are more than %d", n, maxProgram)
+	}
+	return nil
 }
 
 // translate rewrites the classes of a pattern.

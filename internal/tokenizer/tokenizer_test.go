@@ -99,6 +99,7 @@ func TestRefused(t *testing.T) {
 	with(`"normalizer": {"type": "Replace", "pattern": {"Regex": "^a"}, "content": ""}`, "anchor")
 	with(`"pre_tokenizer": {"type": "UnicodeScripts"}`, "UnicodeScripts")
 	with(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a(?=b)"}, "behavior": "Isolated"}`, "a(?=b)")
+	with(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a{900}b{900}"}, "behavior": "Isolated"}`, "steps")
 	with(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a++"}, "behavior": "Isolated"}`, "a++")
 	with(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "\\bab"}, "behavior": "Isolated"}`, `\b`)
 	with(`"pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}, "behavior": "Odd"}`, "Odd")
