@@ -71,8 +71,8 @@ func onnxFor(home string) (*ONNXLibrary, onnxPin, error) {
 			"or build ONNX Runtime and set ASSAY_ONNX_LIB to its shared library", platform)
 	}
 	if runtime.GOOS == "linux" && musl("/") {
-		return nil, p, errors.New("there is no ONNX Runtime package for Linux with musl: encoders in GGUF run on llama.cpp; " +
-			"or build ONNX Runtime and set ASSAY_ONNX_LIB to its shared library")
+		return nil, p, errors.New("there is no ONNX Runtime package for Linux with musl: encoders in GGUF run on " +
+			"llama.cpp; or build ONNX Runtime and set ASSAY_ONNX_LIB to its shared library")
 	}
 	name := "onnxruntime-" + ONNXVersion + "-" + platform
 	file := filepath.Join(home, "engines", name, path.Base(p.entry))

@@ -96,7 +96,8 @@ func TestInfo(t *testing.T) {
 		!strings.HasPrefix(i.Engine, "ONNX Runtime 1.") || !strings.HasSuffix(i.Engine, Kernels()+" fp32") {
 		t.Errorf("Info is %+v", i)
 	}
-	file := openTiny(t, Options{Model: filepath.Join(folder, "onnx", "model.onnx"), Name: "mine", Context: 100, Threads: 3}).Info()
+	path := filepath.Join(folder, "onnx", "model.onnx")
+	file := openTiny(t, Options{Model: path, Name: "mine", Context: 100, Threads: 3}).Info()
 	if file.Model != "mine" || file.Context != 100 || file.Slots != 3 || file.Digest != i.Digest {
 		t.Errorf("Info by the file is %+v", file)
 	}
@@ -215,8 +216,11 @@ func TestOpenRefuses(t *testing.T) {
 	check("holds neither", map[string]string{"config.json": "{}"}, Options{})
 	check("no ONNX file", map[string]string{"model.onnx": "<html>"}, Options{})
 	check("config.json", map[string]string{"model.onnx": whole, "config.json": "["}, Options{})
-	check("id2label", map[string]string{"model.onnx": whole, "config.json": `{"id2label": {"0": "a", "7": "b"}}`}, Options{})
-	check("names 2 labels", map[string]string{"model.onnx": whole, "config.json": `{"id2label": {"0": "a", "1": "b"}}`}, Options{})
+	labelled := func(labels string) map[string]string {
+		return map[string]string{"model.onnx": whole, "config.json": `{"id2label": ` + labels + `}`}
+	}
+	check("id2label", labelled(`{"0": "a", "7": "b"}`), Options{})
+	check("names 2 labels", labelled(`{"0": "a", "1": "b"}`), Options{})
 	check("cannot be given 1000", map[string]string{"model.onnx": whole}, Options{Context: 1000})
 	var g graph
 	g.slot(11, "pixel_values", Float32, "batch", 3)

@@ -32,7 +32,8 @@ func findFolder(path string) (folder, error) {
 	}
 	if !fi.IsDir() {
 		dir := filepath.Dir(path)
-		if parent := filepath.Dir(dir); filepath.Base(dir) == "onnx" && !exists(dir, "config.json") && exists(parent, "config.json") {
+		parent := filepath.Dir(dir)
+		if filepath.Base(dir) == "onnx" && !exists(dir, "config.json") && exists(parent, "config.json") {
 			dir = parent
 		}
 		return folder{dir: dir, graph: path}, nil

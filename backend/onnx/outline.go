@@ -283,8 +283,8 @@ func checkLocation(name string) error {
 
 // quantised are the operators that compute with, or make, integers of 8 bits.
 var quantised = []string{"MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "DynamicQuantizeLinear",
-	"QLinearMatMul", "DequantizeLinear", "QuantizeLinear", "QAttention", "QGemm", "ConvInteger", "QEmbedLayerNormalization",
-	"MatMulNBits", "GatherBlockQuantized"}
+	"QLinearMatMul", "DequantizeLinear", "QuantizeLinear", "QAttention", "QGemm", "ConvInteger",
+	"QEmbedLayerNormalization", "MatMulNBits", "GatherBlockQuantized"}
 
 // numbers says which kind of numbers the graph computes with.
 func (w *walk) numbers() string {

@@ -68,7 +68,8 @@ func TestOutlineRefuses(t *testing.T) {
 	var outer graph
 	outer.node("If", "y", nil, message{}.text(1, "then_branch").bytes(6, inner.message).number(20, 5))
 	check("a custom operator in a branch", outer.model(), "evil")
-	check("two operators in a node", (&graph{message: message{}.bytes(1, message{}.text(4, "X").text(4, "Y"))}).model(), "names no operator, or several")
+	two := graph{message: message{}.bytes(1, message{}.text(4, "X").text(4, "Y"))}
+	check("two operators in a node", two.model(), "names no operator, or several")
 	var deep message
 	for range 1000 {
 		deep = message{}.bytes(1, message{}.text(4, "If").bytes(5, message{}.bytes(6, deep)))

@@ -150,7 +150,8 @@ func endless() []byte {
 const boolean ElementType = 9
 
 func TestHalf(t *testing.T) {
-	for bits, want := range map[uint16]float32{0: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 1: 0x1p-24, 0xfc00: float32(math.Inf(-1))} {
+	infinity := float32(math.Inf(1))
+	for bits, want := range map[uint16]float32{0: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 1: 0x1p-24, 0x7c00: infinity} {
 		if got := half(bits); got != want {
 			t.Errorf("half(%#x) = %v, want %v", bits, got, want)
 		}

@@ -177,7 +177,7 @@ func layerNames() []string {
 	return names
 }
 
-// file is the .onnx file of the encoder, whose outputs are the hidden states, those of the classification head, or both.
+// file is the .onnx file of the encoder. Its outputs are the hidden states, those of the classification head, or both.
 func (w tinyEncoder) file(outputs ...string) []byte {
 	g := &tinyGraph{weights: w}
 	for _, name := range []string{"input_ids", "attention_mask", "token_type_ids"} {
