@@ -33,7 +33,7 @@ func encodeWords(texts ...string) Encoded {
 		for _, word := range strings.Fields(text) {
 			h := fnv.New64a()
 			h.Write([]byte(word))
-			add(3+int64(h.Sum64()%(tinyWords-3)), kind, word, false)
+			add(3+int64(h.Sum64()%uint64(tinySizes.words-3)), kind, word, false)
 		}
 		add(2, kind, "[SEP]", true)
 	}
@@ -126,7 +126,7 @@ func TestEngineReference(t *testing.T) {
 
 	text := encodeWords(pair.Text)
 	rows := w.hidden(text.IDs, text.Types)
-	mean := make([]float64, tinyWidth)
+	mean := make([]float64, tinySizes.width)
 	for _, row := range rows {
 		mean = sum(mean, row)
 	}

@@ -3,23 +3,23 @@ package onnx
 import "math"
 
 // hidden is what the encoder's last layer says of each token, by plain loops in float64.
-func (w tinyEncoder) hidden(ids, types []int64) [][]float64 {
+func (w *encoder) hidden(ids, types []int64) [][]float64 {
 	x := make([][]float64, len(ids))
 	for i := range ids {
-		x[i] = make([]float64, tinyWidth)
-		for k := range tinyWidth {
-			x[i][k] = float64(w["word"][int(ids[i])*tinyWidth+k]) + float64(w["type"][int(types[i])*tinyWidth+k]) +
-				float64(w["position"][i*tinyWidth+k])
+		x[i] = make([]float64, w.width)
+		for k := range w.width {
+			x[i][k] = float64(w.weights["word"][int(ids[i])*w.width+k]) + float64(w.weights["type"][int(types[i])*w.width+k]) +
+				float64(w.weights["position"][i*w.width+k])
 		}
 		x[i] = w.norm("norm", x[i])
 	}
-	for _, layer := range layerNames() {
+	for _, layer := range w.layerNames() {
 		x = w.layer(layer, x)
 	}
 	return x
 }
 
-func (w tinyEncoder) layer(l string, x [][]float64) [][]float64 {
+func (w *encoder) layer(l string, x [][]float64) [][]float64 {
 	each := func(name string, rows [][]float64) [][]float64 {
 		var list [][]float64
 		for _, row := range rows {
@@ -30,9 +30,9 @@ func (w tinyEncoder) layer(l string, x [][]float64) [][]float64 {
 	q, k, v := each(l+"q", x), each(l+"k", x), each(l+"v", x)
 	out := make([][]float64, len(x))
 	for i := range x {
-		read := make([]float64, tinyWidth)
-		for h := range tinyHeads {
-			attend(read, q[i], k, v, h*tinyWidth/tinyHeads, (h+1)*tinyWidth/tinyHeads)
+		read := make([]float64, w.width)
+		for h := range w.heads {
+			w.attend(read, q[i], k, v, h)
 		}
 		y := w.norm(l+"norm1", sum(x[i], w.linear(l+"o", read)))
 		up := w.linear(l+"up", y)
@@ -44,15 +44,16 @@ func (w tinyEncoder) layer(l string, x [][]float64) [][]float64 {
 	return out
 }
 
-// attend computes one head of one token: read[from:to].
-func attend(read, q []float64, k, v [][]float64, from, to int) {
+// attend computes one head of one token.
+func (w *encoder) attend(read, q []float64, k, v [][]float64, head int) {
+	from, to := head*w.width/w.heads, (head+1)*w.width/w.heads
 	weights, total := make([]float64, len(k)), 0.0
 	for j := range k {
 		score := 0.0
 		for d := from; d < to; d++ {
 			score += q[d] * k[j][d]
 		}
-		weights[j] = math.Exp(score * tinyScale)
+		weights[j] = math.Exp(score * w.scale())
 		total += weights[j]
 	}
 	for j := range v {
@@ -62,19 +63,19 @@ func attend(read, q []float64, k, v [][]float64, from, to int) {
 	}
 }
 
-func (w tinyEncoder) linear(name string, x []float64) []float64 {
-	bias := w[name+".bias"]
+func (w *encoder) linear(name string, x []float64) []float64 {
+	bias := w.weights[name+".bias"]
 	y := make([]float64, len(bias))
 	for o := range y {
 		y[o] = float64(bias[o])
 		for i := range x {
-			y[o] += x[i] * float64(w[name+".weight"][i*len(y)+o])
+			y[o] += x[i] * float64(w.weights[name+".weight"][i*len(y)+o])
 		}
 	}
 	return y
 }
 
-func (w tinyEncoder) norm(name string, x []float64) []float64 {
+func (w *encoder) norm(name string, x []float64) []float64 {
 	mean, variance := 0.0, 0.0
 	for _, v := range x {
 		mean += v / float64(len(x))
@@ -84,7 +85,8 @@ func (w tinyEncoder) norm(name string, x []float64) []float64 {
 	}
 	y := make([]float64, len(x))
 	for i, v := range x {
-		y[i] = (v-mean)/math.Sqrt(variance+1e-5)*float64(w[name+".weight"][i]) + float64(w[name+".bias"][i])
+		v = (v - mean) / math.Sqrt(variance+float64(w.epsilon))
+		y[i] = v*float64(w.weights[name+".weight"][i]) + float64(w.weights[name+".bias"][i])
 	}
 	return y
 }
@@ -98,7 +100,7 @@ func sum(a, b []float64) []float64 {
 }
 
 // logits is what the encoder's classification head says.
-func (w tinyEncoder) logits(ids, types []int64) []float64 {
+func (w *encoder) logits(ids, types []int64) []float64 {
 	pooled := w.linear("pooler", w.hidden(ids, types)[0])
 	for i, v := range pooled {
 		pooled[i] = math.Tanh(v)

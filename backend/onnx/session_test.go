@@ -50,7 +50,7 @@ func TestSessionReference(t *testing.T) {
 		len(s.Inputs[0].Shape) != 2 || s.Inputs[0].Shape[0] != -1 {
 		t.Errorf("the inputs are %+v", s.Inputs)
 	}
-	if len(s.Outputs) != 2 || s.Outputs[1].Name != "logits" || s.Outputs[1].Shape[1] != tinyLabels {
+	if len(s.Outputs) != 2 || s.Outputs[1].Name != "logits" || s.Outputs[1].Shape[1] != int64(tinySizes.labels) {
 		t.Errorf("the outputs are %+v", s.Outputs)
 	}
 	ids, types := []int64{1, 17, 400, 2, 33, 511, 2}, []int64{0, 0, 0, 0, 1, 1, 1}
@@ -64,7 +64,7 @@ func TestSessionReference(t *testing.T) {
 		hidden = append(hidden, row...)
 	}
 	near(t, "last_hidden_state", got[1].Values, hidden)
-	if shape := got[1].Shape; len(shape) != 3 || shape[1] != 7 || shape[2] != tinyWidth {
+	if shape := got[1].Shape; len(shape) != 3 || shape[1] != 7 || shape[2] != int64(tinySizes.width) {
 		t.Errorf("the hidden states have the shape %v", shape)
 	}
 }
@@ -96,7 +96,8 @@ func TestSessionRefuses(t *testing.T) {
 	}
 	defer s.Close()
 	one := []int64{1}
-	for _, rows := range [][][]int64{nil, {one}, {nil, nil, nil}, {{tinyWords}, one, one}, {{1, 1}, one, one}} {
+	beyond := []int64{int64(tinySizes.words)}
+	for _, rows := range [][][]int64{nil, {one}, {nil, nil, nil}, {beyond, one, one}, {{1, 1}, one, one}} {
 		if _, err := s.Run(t.Context(), rows, "logits"); err == nil {
 			t.Errorf("rows %v were computed", rows)
 		}

@@ -119,137 +119,153 @@ func (g *graph) model() []byte {
 		bytes(8, message{}.text(1, "com.microsoft").number(2, 1))
 }
 
-// The sizes of a tiny encoder.
-const (
-	tinyWords     = 512
-	tinyPositions = 256
-	tinyWidth     = 32
-	tinyHeads     = 4
-	tinyInner     = 64
-	tinyLayers    = 2
-	tinyLabels    = 3
+// sizes are those of a model like BERT.
+type sizes struct {
+	words, positions, width, heads, inner, layers, labels int
+
+	epsilon float32 // of its layer norms
+}
+
+var (
+	tinySizes = sizes{words: 512, positions: 256, width: 32, heads: 4, inner: 64, layers: 2, labels: 3, epsilon: 1e-5}
+
+	// miniSizes are those of all-MiniLM-L6-v2.
+	miniSizes = sizes{words: 30522, positions: 512, width: 384, heads: 12, inner: 1536, layers: 6, labels: 3,
+		epsilon: 1e-12}
 )
 
-// tinyEncoder is the weights of a model like BERT, by the names that its graph gives them, all random.
-type tinyEncoder map[string][]float32
+// scale is what scores of attention are multiplied with.
+func (s sizes) scale() float64 { return 1 / math.Sqrt(float64(s.width/s.heads)) }
 
-func newTinyEncoder() tinyEncoder {
+// An encoder is the weights of a model like BERT, by the names that its graph gives them. A matrix has a row for each
+// input.
+type encoder struct {
+	sizes
+	weights map[string][]float32
+}
+
+func newTinyEncoder() *encoder { return newEncoder(tinySizes) }
+
+// newEncoder is one whose weights are all random.
+func newEncoder(s sizes) *encoder {
 	random := rand.New(rand.NewPCG(7, 13))
-	w := tinyEncoder{}
+	w := &encoder{s, map[string][]float32{}}
 	fill := func(name string, n int, mean, spread float64) {
 		list := make([]float32, n)
 		for i := range list {
 			list[i] = float32(mean + spread*random.NormFloat64())
 		}
-		w[name] = list
+		w.weights[name] = list
 	}
 	norm := func(name string) {
-		fill(name+".weight", tinyWidth, 1, 0.1)
-		fill(name+".bias", tinyWidth, 0, 0.1)
+		fill(name+".weight", w.width, 1, 0.1)
+		fill(name+".bias", w.width, 0, 0.1)
 	}
 	linear := func(name string, in, out int) {
 		fill(name+".weight", in*out, 0, 1/math.Sqrt(float64(in)))
 		fill(name+".bias", out, 0, 0.1)
 	}
-	fill("word", tinyWords*tinyWidth, 0, 1)
-	fill("position", tinyPositions*tinyWidth, 0, 0.5)
-	fill("type", 2*tinyWidth, 0, 0.5)
+	fill("word", w.words*w.width, 0, 1)
+	fill("position", w.positions*w.width, 0, 0.5)
+	fill("type", 2*w.width, 0, 0.5)
 	norm("norm")
-	for _, layer := range layerNames() {
+	for _, layer := range w.layerNames() {
 		for _, part := range []string{"q", "k", "v", "o"} {
-			linear(layer+part, tinyWidth, tinyWidth)
+			linear(layer+part, w.width, w.width)
 		}
 		norm(layer + "norm1")
-		linear(layer+"up", tinyWidth, tinyInner)
-		linear(layer+"down", tinyInner, tinyWidth)
+		linear(layer+"up", w.width, w.inner)
+		linear(layer+"down", w.inner, w.width)
 		norm(layer + "norm2")
 	}
-	linear("pooler", tinyWidth, tinyWidth)
-	linear("head", tinyWidth, tinyLabels)
+	linear("pooler", w.width, w.width)
+	linear("head", w.width, w.labels)
 	return w
 }
 
-func layerNames() []string {
+func (s sizes) layerNames() []string {
 	var names []string
-	for i := range tinyLayers {
+	for i := range s.layers {
 		names = append(names, string(rune('a'+i))+".")
 	}
 	return names
 }
 
 // file is the .onnx file of the encoder. Its outputs are the hidden states, those of the classification head, or both.
-func (w tinyEncoder) file(outputs ...string) []byte {
-	g := &tinyGraph{weights: w}
+func (w *encoder) file(outputs ...string) []byte {
+	g := &encoderGraph{sizes: w.sizes, weights: w.weights}
 	for _, name := range []string{"input_ids", "attention_mask", "token_type_ids"} {
 		g.slot(11, name, Int64, "batch", "tokens")
 	}
 	x := g.embeddings()
-	for _, layer := range layerNames() {
+	for _, layer := range w.layerNames() {
 		x = g.layer(layer, x)
 	}
 	g.node("Identity", "last_hidden_state", []string{x})
 	first := g.node("Gather", "first", []string{x, g.ints("zero index", []int64{0})}, intAttribute("axis", 1))
-	pooled := g.node("Tanh", "pooled", []string{g.linear("pooler", first, tinyWidth, tinyWidth)})
-	g.node("Identity", "logits", []string{g.linear("head", pooled, tinyWidth, tinyLabels)})
+	pooled := g.node("Tanh", "pooled", []string{g.linear("pooler", first, w.width, w.width)})
+	g.node("Identity", "logits", []string{g.linear("head", pooled, w.width, w.labels)})
 	for _, name := range outputs {
 		if name == "logits" {
-			g.slot(12, name, Float32, "batch", tinyLabels)
+			g.slot(12, name, Float32, "batch", w.labels)
 		} else {
-			g.slot(12, name, Float32, "batch", "tokens", tinyWidth)
+			g.slot(12, name, Float32, "batch", "tokens", w.width)
 		}
 	}
 	return g.model()
 }
 
-// A tinyGraph writes the encoder's graph.
-type tinyGraph struct {
+// An encoderGraph writes the encoder's graph.
+type encoderGraph struct {
 	graph
-	weights tinyEncoder
+	sizes
+	weights map[string][]float32
 }
 
-func (g *tinyGraph) weight(name string, shape ...int64) string {
-	return g.floats(name, g.weights[name], shape...)
+func (g *encoderGraph) weight(name string, shape ...int) string {
+	var long []int64
+	for _, d := range shape {
+		long = append(long, int64(d))
+	}
+	return g.floats(name, g.weights[name], long...)
 }
 
-func (g *tinyGraph) linear(name, x string, in, out int64) string {
+func (g *encoderGraph) linear(name, x string, in, out int) string {
 	y := g.node("MatMul", name+".product", []string{x, g.weight(name+".weight", in, out)})
 	return g.node("Add", name+".out", []string{y, g.weight(name+".bias", out)})
 }
 
-func (g *tinyGraph) norm(name, x string) string {
+func (g *encoderGraph) norm(name, x string) string {
 	return g.node("LayerNormalization", name+".out",
-		[]string{x, g.weight(name+".weight", tinyWidth), g.weight(name+".bias", tinyWidth)},
-		intAttribute("axis", -1), floatAttribute("epsilon", 1e-5))
+		[]string{x, g.weight(name+".weight", g.width), g.weight(name+".bias", g.width)},
+		intAttribute("axis", -1), floatAttribute("epsilon", g.epsilon))
 }
 
-func (g *tinyGraph) embeddings() string {
+func (g *encoderGraph) embeddings() string {
 	zero, one := g.ints("zero", []int64{0}), g.ints("one", []int64{1})
 	shape := g.node("Shape", "shape", []string{"input_ids"})
 	n := g.node("Gather", "length", []string{shape, one}, intAttribute("axis", 0))
 	positions := g.node("Range", "positions", []string{zero, n, one})
-	x := g.node("Gather", "words", []string{g.weight("word", tinyWords, tinyWidth), "input_ids"})
-	t := g.node("Gather", "types", []string{g.weight("type", 2, tinyWidth), "token_type_ids"})
-	p := g.node("Gather", "places", []string{g.weight("position", tinyPositions, tinyWidth), positions})
+	x := g.node("Gather", "words", []string{g.weight("word", g.words, g.width), "input_ids"})
+	t := g.node("Gather", "types", []string{g.weight("type", 2, g.width), "token_type_ids"})
+	p := g.node("Gather", "places", []string{g.weight("position", g.positions, g.width), positions})
 	x = g.node("Add", "words and types", []string{x, t})
 	x = g.node("Add", "sum", []string{x, p})
 	mask := g.node("Cast", "mask as floats", []string{"attention_mask"}, intAttribute("to", int64(Float32)))
 	mask = g.node("Sub", "mask inverted", []string{g.floats("1", []float32{1}), mask})
 	mask = g.node("Mul", "mask scaled", []string{mask, g.floats("-10000", []float32{-10000})})
 	g.node("Unsqueeze", "mask", []string{mask, g.ints("mask axes", []int64{1, 2}, 2)})
-	g.floats("scale", []float32{tinyScale})
+	g.floats("scale", []float32{float32(g.scale())})
 	g.floats("0.5", []float32{0.5})
 	g.floats("root", []float32{math.Sqrt2})
-	g.ints("heads", []int64{0, 0, tinyHeads, tinyWidth / tinyHeads}, 4)
-	g.ints("joined", []int64{0, 0, tinyWidth}, 3)
+	g.ints("heads", []int64{0, 0, int64(g.heads), int64(g.width / g.heads)}, 4)
+	g.ints("joined", []int64{0, 0, int64(g.width)}, 3)
 	return g.norm("norm", x)
 }
 
-// tinyScale is 1/√8, 8 being the width of a head.
-const tinyScale = 1 / (2 * math.Sqrt2)
-
-func (g *tinyGraph) layer(l, x string) string {
+func (g *encoderGraph) layer(l, x string) string {
 	head := func(name string, order ...int64) string {
-		y := g.linear(l+name, x, tinyWidth, tinyWidth)
+		y := g.linear(l+name, x, g.width, g.width)
 		y = g.node("Reshape", l+name+".heads", []string{y, "heads"})
 		return g.node("Transpose", l+name+".turned", []string{y}, intsAttribute("perm", order...))
 	}
@@ -261,13 +277,13 @@ func (g *tinyGraph) layer(l, x string) string {
 	a = g.node("MatMul", l+"read", []string{a, v})
 	a = g.node("Transpose", l+"read turned", []string{a}, intsAttribute("perm", 0, 2, 1, 3))
 	a = g.node("Reshape", l+"read joined", []string{a, "joined"})
-	a = g.node("Add", l+"residual", []string{x, g.linear(l+"o", a, tinyWidth, tinyWidth)})
+	a = g.node("Add", l+"residual", []string{x, g.linear(l+"o", a, g.width, g.width)})
 	x = g.norm(l+"norm1", a)
-	u := g.linear(l+"up", x, tinyWidth, tinyInner)
+	u := g.linear(l+"up", x, g.width, g.inner)
 	e := g.node("Erf", l+"erf", []string{g.node("Div", l+"divided", []string{u, "root"})})
 	e = g.node("Add", l+"erf and one", []string{e, "1"})
 	e = g.node("Mul", l+"gelu doubled", []string{u, e})
 	e = g.node("Mul", l+"gelu", []string{e, "0.5"})
-	y := g.node("Add", l+"residual 2", []string{x, g.linear(l+"down", e, tinyInner, tinyWidth)})
+	y := g.node("Add", l+"residual 2", []string{x, g.linear(l+"down", e, g.inner, g.width)})
 	return g.norm(l+"norm2", y)
 }
