@@ -56,6 +56,7 @@ func TestImports(t *testing.T) {
 		"internal/study":          {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/dataset", "internal/judge", "internal/runs", "internal/stats", "internal/study/labels"},
 		"internal/study/labels":   {"metrics", "internal/dataset", "internal/runs"},
 		"internal/desk":           {"metrics", "internal/report", "internal/study/labels"},
+		"internal/tokenizer":      {},
 	}
 	lines := append(imports(t, ".", module+"..."), imports(t, "../../backend/gollama", "./...")...)
 	seen := 0
