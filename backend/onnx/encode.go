@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/tokenizer"
 )
 
 // Encode reads each text or pair and returns what the model says of it: a vector of length 1, the mean of what its last
@@ -40,7 +41,7 @@ func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backe
 func (e *Engine) encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
 	ctx, cancel := e.until(ctx)
 	defer cancel()
-	inputs := make([]Encoded, len(req.Inputs))
+	inputs := make([]tokenizer.Encoded, len(req.Inputs))
 	for i, p := range req.Inputs {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -82,11 +83,11 @@ func (e *Engine) one(ctx context.Context, output backend.Output, p backend.Pair)
 
 // tokens cuts an input into tokens. One that is too long is an error, and so is one without tokens, unless it is its
 // tokens that are asked for.
-func (e *Engine) tokens(output backend.Output, p backend.Pair) (in Encoded, err error) {
+func (e *Engine) tokens(output backend.Output, p backend.Pair) (in tokenizer.Encoded, err error) {
 	if p.Query == "" {
-		in, err = e.tokenizer.Single(p.Text)
+		in, err = e.cutter.Single(p.Text)
 	} else {
-		in, err = e.tokenizer.Pair(p.Query, p.Text)
+		in, err = e.cutter.Pair(p.Query, p.Text)
 	}
 	n := len(in.IDs)
 	switch {
@@ -103,7 +104,7 @@ func (e *Engine) tokens(output backend.Output, p backend.Pair) (in Encoded, err 
 }
 
 // compute computes one input, as soon as a core is free.
-func (e *Engine) compute(ctx context.Context, output backend.Output, in Encoded) (backend.Encoded, error) {
+func (e *Engine) compute(ctx context.Context, output backend.Output, in tokenizer.Encoded) (backend.Encoded, error) {
 	own := 0
 	for _, special := range in.Special {
 		if !special {
@@ -137,7 +138,7 @@ func (e *Engine) compute(ctx context.Context, output backend.Output, in Encoded)
 }
 
 // run computes one output.
-func (e *Engine) run(ctx context.Context, output string, in Encoded) (Tensor, error) {
+func (e *Engine) run(ctx context.Context, output string, in tokenizer.Encoded) (Tensor, error) {
 	var rows [][]int64
 	for _, slot := range e.session.Inputs {
 		row := in.IDs
@@ -160,7 +161,7 @@ func (e *Engine) run(ctx context.Context, output string, in Encoded) (Tensor, er
 }
 
 // vector computes an output that is one vector.
-func (e *Engine) vector(ctx context.Context, output string, in Encoded) ([]float32, error) {
+func (e *Engine) vector(ctx context.Context, output string, in tokenizer.Encoded) ([]float32, error) {
 	t, err := e.run(ctx, output, in)
 	if err == nil && (len(t.Shape) != 2 || t.Shape[0] != 1 || t.Shape[1] == 0) {
 		err = fmt.Errorf("its output %s has the shape %v for one text", output, t.Shape)
@@ -169,7 +170,7 @@ func (e *Engine) vector(ctx context.Context, output string, in Encoded) ([]float
 }
 
 // rows computes what the last layer says of each token.
-func (e *Engine) rows(ctx context.Context, in Encoded) ([][]float32, error) {
+func (e *Engine) rows(ctx context.Context, in tokenizer.Encoded) ([][]float32, error) {
 	t, err := e.run(ctx, e.hidden, in)
 	if err != nil {
 		return nil, err
@@ -187,7 +188,7 @@ func (e *Engine) rows(ctx context.Context, in Encoded) ([][]float32, error) {
 }
 
 // embedding computes a text's vector, of any length.
-func (e *Engine) embedding(ctx context.Context, in Encoded) ([]float32, error) {
+func (e *Engine) embedding(ctx context.Context, in tokenizer.Encoded) ([]float32, error) {
 	if e.sentence != "" {
 		return e.vector(ctx, e.sentence, in)
 	}
@@ -207,7 +208,7 @@ func (e *Engine) embedding(ctx context.Context, in Encoded) ([]float32, error) {
 }
 
 // each computes a vector for each of a text's own tokens.
-func (e *Engine) each(ctx context.Context, in Encoded) (backend.Encoded, error) {
+func (e *Engine) each(ctx context.Context, in tokenizer.Encoded) (backend.Encoded, error) {
 	rows, err := e.rows(ctx, in)
 	if err != nil {
 		return backend.Encoded{}, err

@@ -5,14 +5,15 @@ import (
 	"sync"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/tokenizer"
 )
 
 // An Engine is a model, loaded. It implements [backend.Backend].
 type Engine struct {
-	info      backend.Info
-	lib       *Library
-	session   *Session
-	tokenizer Tokenizer
+	info    backend.Info
+	lib     *Library
+	session *Session
+	cutter  tokenizer.Tokenizer
 
 	head     string // the output that is a classification head's; "" if there is none
 	hidden   string // the one that has a vector for each token

@@ -11,17 +11,20 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/internal/tokenizer"
 )
 
 // words is a tokenizer for tests: each word is the token that its hash says.
 type words struct{}
 
-func (words) Single(text string) (Encoded, error) { return encodeWords(text), nil }
+func (words) Single(text string) (tokenizer.Encoded, error) { return encodeWords(text), nil }
 
-func (words) Pair(first, second string) (Encoded, error) { return encodeWords(first, second), nil }
+func (words) Pair(first, second string) (tokenizer.Encoded, error) {
+	return encodeWords(first, second), nil
+}
 
-func encodeWords(texts ...string) Encoded {
-	var e Encoded
+func encodeWords(texts ...string) tokenizer.Encoded {
+	var e tokenizer.Encoded
 	add := func(id int64, kind int, token string, special bool) {
 		e.IDs = append(e.IDs, id)
 		e.Types = append(e.Types, int64(kind))
@@ -69,7 +72,8 @@ func tinyFolder(t testing.TB, outputs ...string) string {
 func openTiny(t testing.TB, o Options) *Engine {
 	t.Helper()
 	library(t)
-	o.Lib, o.Tokenizer = os.Getenv("ASSAY_TEST_ORT"), words{}
+	o.Lib = os.Getenv("ASSAY_TEST_ORT")
+	o.cutter = words{}
 	e, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +200,7 @@ func TestExternal(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, name := range []string{"link.onnx", "absent.onnx", "up.onnx"} {
-		o := Options{Lib: os.Getenv("ASSAY_TEST_ORT"), Model: filepath.Join(dir, name), Tokenizer: words{}}
+		o := Options{Lib: os.Getenv("ASSAY_TEST_ORT"), Model: filepath.Join(dir, name), cutter: words{}}
 		if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "its weights are said to lie in") {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -208,7 +212,7 @@ func TestOpenRefuses(t *testing.T) {
 	whole := string(newTinyEncoder().file("logits"))
 	check := func(want string, list map[string]string, o Options) {
 		t.Helper()
-		o.Lib, o.Model, o.Tokenizer = os.Getenv("ASSAY_TEST_ORT"), files(t, list), words{}
+		o.Lib, o.Model, o.cutter = os.Getenv("ASSAY_TEST_ORT"), files(t, list), words{}
 		if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

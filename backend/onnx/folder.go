@@ -200,7 +200,8 @@ func (f folder) external(names []string) error {
 }
 
 // described are the files beside a graph that its answers depend on.
-var described = []string{"config.json", "tokenizer.json", "tokenizer_config.json", "1_Pooling/config.json"}
+var described = []string{"config.json", "1_Pooling/config.json", "tokenizer.json", "tokenizer_config.json",
+	"special_tokens_map.json", "vocab.txt"}
 
 // digest is a hash over the digests of all files that answers depend on: the graph, its external weights, and what says
 // how texts become tokens and tokens become vectors.

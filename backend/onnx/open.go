@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/tokenizer"
 )
 
 // Options says which model to open and how.
@@ -20,11 +21,10 @@ type Options struct {
 	Context int    // tokens of an input; 0: as many as the model reads
 	Threads int    // inputs computed side by side; 0: as many as there are cores
 
-	// Tokenizer cuts texts into tokens.
-	Tokenizer Tokenizer
-
 	// Log is told what was opened. It may be nil.
 	Log func(format string, args ...any)
+
+	cutter tokenizer.Tokenizer // nil: the folder's
 }
 
 // Open loads a model. The files are untrusted: what is damaged, too large, or reaches out of its folder is refused.
@@ -76,7 +76,7 @@ func open(ctx context.Context, lib *Library, o *Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{lib: lib, session: session, tokenizer: o.Tokenizer, pooling: c.pooling, quit: make(chan struct{})}
+	e := &Engine{lib: lib, session: session, cutter: o.cutter, pooling: c.pooling, quit: make(chan struct{})}
 	e.info = backend.Info{Engine: fmt.Sprintf("%v %s %s", lib, Kernels(), outline.numbers), Model: o.Name, Digest: digest}
 	if err := e.set(ctx, o, f, c); err != nil {
 		session.Close()
@@ -90,8 +90,10 @@ func (e *Engine) set(ctx context.Context, o *Options, f folder, c *config) (err 
 	if e.info.Model == "" {
 		e.info.Model = nameOf(f)
 	}
-	if e.tokenizer == nil {
-		return errors.New("no tokenizer")
+	if e.cutter == nil {
+		if e.cutter, err = tokenizer.Open(f.dir); err != nil {
+			return err
+		}
 	}
 	if err := checkInputs(e.session.Inputs); err != nil {
 		return err
