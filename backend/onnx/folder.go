@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,15 @@ import (
 type folder struct {
 	dir   string // of config.json and tokenizer.json
 	graph string // the .onnx file
+}
+
+// Is reports whether a path is that of a model in ONNX: an .onnx file, or a folder that has one where it is published.
+func Is(path string) bool {
+	fi, err := os.Stat(path)
+	if err != nil || !fi.IsDir() {
+		return strings.HasSuffix(path, ".onnx")
+	}
+	return slices.ContainsFunc(places, func(place string) bool { return exists(path, place) })
 }
 
 // places are where a folder's graph is looked for.

@@ -153,7 +153,7 @@ func newEncoder(s sizes) *encoder {
 	fill := func(name string, n int, mean, spread float64) {
 		list := make([]float32, n)
 		for i := range list {
-			list[i] = float32(mean + spread*random.NormFloat64())
+			list[i] = float32(mean + float64(spread*random.NormFloat64())) // rounded alike everywhere
 		}
 		w.weights[name] = list
 	}

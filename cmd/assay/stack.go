@@ -11,6 +11,7 @@ import (
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/backend/linger"
 	"github.com/assay-eval/assay/backend/llama"
+	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/backend/sched"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
@@ -49,8 +50,8 @@ type roleFlag struct{ name, usage string }
 
 var roleFlags = map[backend.Role]roleFlag{
 	backend.Judge:    {"model", "the judge: a name from assay models, or a GGUF file; with ollama, its name there"},
-	backend.Embedder: {"embed-model", "the embedding model, likewise"},
-	backend.Encoder:  {"encoder-model", "the encoder judge, or a reranker: a name from assay models, or a GGUF file; of the llama engine only"},
+	backend.Embedder: {"embed-model", "the embedding model, likewise, or a folder or file in ONNX"},
+	backend.Encoder:  {"encoder-model", "the encoder judge, or a reranker: a name from assay models, a GGUF file, or a folder or file in ONNX; not with ollama"},
 }
 
 func (o *stackOptions) addModel(f *pflag.FlagSet, role backend.Role) {
@@ -126,12 +127,13 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 	}}
 	switch o.backend {
 	case "llama":
-		var e *llama.Engine
-		if e, err = openLlama(ctx, s, o, want); err == nil {
-			engine, options.Ahead = e, e.Info().Slots
+		if onnx.Is(want.ref) {
+			engine, err = openONNX(ctx, s, o, want)
+		} else {
+			engine, err = st.openLlama(ctx, s, o, want)
 		}
-		if err == nil && want.role == backend.Judge {
-			st.work = e.Stats
+		if err == nil {
+			options.Ahead = engine.Info().Slots
 		}
 	case "ollama":
 		engine, err = openOllama(ctx, s, o, want)
@@ -151,6 +153,18 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 	})
 	st.models = append(st.models, b)
 	return linger.Wrap(b, o.grace), nil
+}
+
+// openLlama opens one model on llama.cpp.
+func (st *stack) openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (backend.Backend, error) {
+	e, err := openLlama(ctx, s, o, want)
+	if err != nil {
+		return nil, err
+	}
+	if want.role == backend.Judge {
+		st.work = e.Stats
+	}
+	return e, nil
 }
 
 // calls counts the answers so far.
