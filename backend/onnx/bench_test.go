@@ -8,10 +8,18 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// BenchmarkEncode reads texts with an encoder of MiniLM's sizes.
+// BenchmarkEncode reads texts with an encoder of MiniLM's sizes, in fp32 and with dynamic quantisation.
 func BenchmarkEncode(b *testing.B) {
 	library(b)
-	dir := files(b, map[string]string{"model.onnx": string(newEncoder(miniSizes).file("last_hidden_state"))})
+	for _, int8 := range []bool{false, true} {
+		w := newEncoder(miniSizes)
+		w.int8 = int8
+		dir := files(b, map[string]string{"model.onnx": string(w.file("last_hidden_state"))})
+		benchmarkEncode(b, dir)
+	}
+}
+
+func benchmarkEncode(b *testing.B, dir string) {
 	for _, threads := range []int{1, 2} {
 		e := openTiny(b, Options{Model: dir, Threads: threads})
 		for _, n := range []int{64, 128, 256, 512} {
@@ -19,7 +27,8 @@ func BenchmarkEncode(b *testing.B) {
 			for i := range texts {
 				texts[i] = strings.Repeat("river stone ", n/2-1)
 			}
-			b.Run(fmt.Sprintf("%dtokens-%dthreads", n, threads), func(b *testing.B) {
+			kind := e.Info().Engine[strings.LastIndex(e.Info().Engine, " ")+1:]
+			b.Run(fmt.Sprintf("%s-%dtokens-%dthreads", kind, n, threads), func(b *testing.B) {
 				for b.Loop() {
 					if _, err := backend.Embed(b.Context(), e, texts); err != nil {
 						b.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,6 +153,34 @@ func TestEngineReference(t *testing.T) {
 			if math.Abs(float64(v[k])-x) > math.Abs(x)/200+1e-5 { // a bfloat16 has eight bits
 				t.Fatalf("token %d: number %d is %v, want %v", i, k, v[k], x)
 			}
+		}
+	}
+}
+
+// TestInt8 reads a graph with dynamic quantisation: near the reference, and with the same bits beside any other text.
+func TestInt8(t *testing.T) {
+	w := newTinyEncoder()
+	w.int8 = true
+	e := openTiny(t, Options{Model: files(t, map[string]string{"model.onnx": string(w.file("logits"))})})
+	if !strings.HasSuffix(e.Info().Engine, " int8") {
+		t.Errorf("the engine is %q", e.Info().Engine)
+	}
+	pairs := []backend.Pair{{Query: "who sings", Text: "a river sings"},
+		{Query: "why", Text: strings.Repeat("stone ", 99)}}
+	both, err := backend.Classify(t.Context(), e, pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range pairs {
+		in := encodeWords(p.Query, p.Text)
+		for k, want := range w.logits(in.IDs, in.Types) {
+			if math.Abs(float64(both[i][k])-want) > 0.1 {
+				t.Errorf("pair %d, logit %d: %v, want about %v", i, k, both[i][k], want)
+			}
+		}
+		alone, err := backend.Classify(t.Context(), e, []backend.Pair{p})
+		if err != nil || !slices.Equal(alone[0], both[i]) {
+			t.Errorf("pair %d: %v alone, %v beside the other (%v)", i, alone, both[i], err)
 		}
 	}
 }

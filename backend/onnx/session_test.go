@@ -127,6 +127,36 @@ func TestSessionCancel(t *testing.T) {
 	}
 }
 
+// TestSessionConcurrent has one computation end while another of the same session goes on.
+func TestSessionConcurrent(t *testing.T) {
+	lib := library(t)
+	s, err := lib.NewSession(endless(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	long, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Run(long, [][]int64{{1}}, "logits")
+		done <- err
+	}()
+	short, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if _, err := s.Run(short, [][]int64{{1}}, "logits"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the short computation ended with %v", err)
+	}
+	select {
+	case err := <-done:
+		t.Errorf("the long computation ended with the short one: %v", err)
+	default:
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the long computation ended with %v", err)
+	}
+}
+
 // endless is a graph with a loop whose condition is always true.
 func endless() []byte {
 	var body graph

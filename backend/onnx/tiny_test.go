@@ -142,6 +142,7 @@ func (s sizes) scale() float64 { return 1 / math.Sqrt(float64(s.width/s.heads)) 
 type encoder struct {
 	sizes
 	weights map[string][]float32
+	int8    bool // its file has matrices of 8 bits, as Hugging Face's dynamic quantisation writes them
 }
 
 func newTinyEncoder() *encoder { return newEncoder(tinySizes) }
@@ -149,7 +150,7 @@ func newTinyEncoder() *encoder { return newEncoder(tinySizes) }
 // newEncoder is one whose weights are all random.
 func newEncoder(s sizes) *encoder {
 	random := rand.New(rand.NewPCG(7, 13))
-	w := &encoder{s, map[string][]float32{}}
+	w := &encoder{sizes: s, weights: map[string][]float32{}}
 	fill := func(name string, n int, mean, spread float64) {
 		list := make([]float32, n)
 		for i := range list {
@@ -193,7 +194,7 @@ func (s sizes) layerNames() []string {
 
 // file is the .onnx file of the encoder. Its outputs are the hidden states, those of the classification head, or both.
 func (w *encoder) file(outputs ...string) []byte {
-	g := &encoderGraph{sizes: w.sizes, weights: w.weights}
+	g := &encoderGraph{encoder: w}
 	for _, name := range []string{"input_ids", "attention_mask", "token_type_ids"} {
 		g.slot(11, name, Int64, "batch", "tokens")
 	}
@@ -218,8 +219,7 @@ func (w *encoder) file(outputs ...string) []byte {
 // An encoderGraph writes the encoder's graph.
 type encoderGraph struct {
 	graph
-	sizes
-	weights map[string][]float32
+	*encoder
 }
 
 func (g *encoderGraph) weight(name string, shape ...int) string {
@@ -231,8 +231,37 @@ func (g *encoderGraph) weight(name string, shape ...int) string {
 }
 
 func (g *encoderGraph) linear(name, x string, in, out int) string {
-	y := g.node("MatMul", name+".product", []string{x, g.weight(name+".weight", in, out)})
+	var y string
+	if g.int8 {
+		y = g.integers(name, x, in, out)
+	} else {
+		y = g.node("MatMul", name+".product", []string{x, g.weight(name+".weight", in, out)})
+	}
 	return g.node("Add", name+".out", []string{y, g.weight(name+".bias", out)})
+}
+
+// integers multiplies with a matrix of 8 bits: one scale for it, and one for all that is multiplied with it in a call.
+func (g *encoderGraph) integers(name, x string, in, out int) string {
+	largest := float32(0)
+	for _, v := range g.weights[name+".weight"] {
+		largest = max(largest, v, -v)
+	}
+	var raw []byte
+	for _, v := range g.weights[name+".weight"] {
+		raw = append(raw, byte(int8(math.Round(float64(v/largest*127)))))
+	}
+	const signed ElementType = 3
+	g.message = g.bytes(5, tensor(name+".int8", signed, int64(in), int64(out)).bytes(9, raw))
+	var dynamic message
+	dynamic = dynamic.text(1, x).text(4, "DynamicQuantizeLinear")
+	for _, output := range []string{".bytes", ".scale", ".zero"} {
+		dynamic = dynamic.text(2, name+output)
+	}
+	g.message = g.bytes(1, dynamic)
+	y := g.node("MatMulInteger", name+".sums", []string{name + ".bytes", name + ".int8", name + ".zero"})
+	y = g.node("Cast", name+".floats", []string{y}, intAttribute("to", int64(Float32)))
+	scale := g.node("Mul", name+".scales", []string{name + ".scale", g.floats(name+".unit", []float32{largest / 127})})
+	return g.node("Mul", name+".product", []string{y, scale})
 }
 
 func (g *encoderGraph) norm(name, x string) string {
