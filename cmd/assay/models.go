@@ -273,15 +273,21 @@ func engineCommand(ctx context.Context, s *std, home string, args []string) erro
 	archives := f.StringArray("install", nil,
 		"install an archive `FILE` or a folder of llama.cpp "+models.EngineVersion+
 			" libraries; twice for a CUDA package and its extension")
+	onnx := f.Bool("onnx", false,
+		"fetch the library of ONNX Runtime "+models.ONNXVersion+" with npm, where needed, and say where it is")
 	format := f.String("format", "table", "table or json")
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	switch {
+	case *onnx && (*gpu != "" || len(*archives) > 0):
+		return usagef("--onnx is for another library than --gpu and --install: give one of them")
 	case *gpu != "" && len(*archives) > 0:
 		return usagef("--gpu fetches what --install has already: give one of them")
 	case *format != "table" && *format != "json":
 		return usagef("unknown format %q: table or json", *format)
+	case *onnx:
+		return fetchONNX(ctx, s, home, *format)
 	case *gpu != "":
 		return fetchEngine(ctx, s, home, *gpu)
 	case len(*archives) > 0:
@@ -306,6 +312,21 @@ func fetchEngine(ctx context.Context, s *std, home, gpu string) error {
 	if gpu != "none" {
 		s.note("hint: assay doctor says whether it finds a graphics card")
 	}
+	return nil
+}
+
+func fetchONNX(ctx context.Context, s *std, home, format string) error {
+	l, err := models.FetchONNX(ctx, home, s.note)
+	if err != nil {
+		return err
+	}
+	if file := os.Getenv("ASSAY_ONNX_LIB"); file != "" {
+		s.warn("ASSAY_ONNX_LIB is set, and the library %s is used all the same", file)
+	}
+	if format == "json" {
+		return s.json(l)
+	}
+	fmt.Fprintf(s.out, "%s\t%s\t%s\n", l.Name, l.Version, l.File)
 	return nil
 }
 

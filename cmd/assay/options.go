@@ -63,9 +63,9 @@ type roleFlag struct{ name, usage string }
 
 var roleFlags = map[backend.Role]roleFlag{
 	backend.Judge:    {"model", "the judge: a name from assay models, or a GGUF file; with ollama, its name there"},
-	backend.Embedder: {"embed-model", "the embedding model, likewise"},
-	backend.Encoder: {"encoder-model",
-		"the encoder judge, or a reranker: a name from assay models, or a GGUF file; of the llama engine only"},
+	backend.Embedder: {"embed-model", "the embedding model, likewise, or a folder or file in ONNX"},
+	backend.Encoder: {"encoder-model", "the encoder judge, or a reranker: a name from assay models, a GGUF file, or a " +
+		"folder or file in ONNX; not with ollama"},
 }
 
 // A wanted model: what for, as the user named it ("" if not), and what it must be able to do.

@@ -11,6 +11,7 @@ import (
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/backend/linger"
 	"github.com/assay-eval/assay/backend/llama"
+	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/backend/sched"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
@@ -64,12 +65,13 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 	}}
 	switch o.backend {
 	case "llama":
-		var e *llama.Engine
-		if e, err = openLlama(ctx, s, o, want); err == nil {
-			engine, options.Ahead = e, e.Info().Slots
+		if onnx.Is(want.ref) {
+			engine, err = openONNX(ctx, s, o, want)
+		} else {
+			engine, err = st.openLlama(ctx, s, o, want)
 		}
-		if err == nil && want.role == backend.Judge {
-			st.work = e.Stats
+		if err == nil {
+			options.Ahead = engine.Info().Slots
 		}
 	case "ollama":
 		engine, err = openOllama(ctx, s, o, want)
@@ -89,6 +91,18 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 	})
 	st.models = append(st.models, b)
 	return linger.Wrap(b, o.grace), nil
+}
+
+// openLlama opens one model on llama.cpp.
+func (st *stack) openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (backend.Backend, error) {
+	e, err := openLlama(ctx, s, o, want)
+	if err != nil {
+		return nil, err
+	}
+	if want.role == backend.Judge {
+		st.work = e.Stats
+	}
+	return e, nil
 }
 
 // calls counts the answers so far.

@@ -1,0 +1,303 @@
+package onnx
+
+import (
+	"hash/fnv"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/internal/tokenizer"
+)
+
+// words is a tokenizer for tests: each word is the token that its hash says.
+type words struct{}
+
+func (words) Single(text string) (tokenizer.Encoded, error) { return encodeWords(text), nil }
+
+func (words) Pair(first, second string) (tokenizer.Encoded, error) {
+	return encodeWords(first, second), nil
+}
+
+func encodeWords(texts ...string) tokenizer.Encoded {
+	var e tokenizer.Encoded
+	add := func(id int64, kind int, token string, special bool) {
+		e.IDs = append(e.IDs, id)
+		e.Types = append(e.Types, int64(kind))
+		e.Tokens = append(e.Tokens, token)
+		e.Special = append(e.Special, special)
+	}
+	add(1, 0, "[CLS]", true)
+	for kind, text := range texts {
+		for _, word := range strings.Fields(text) {
+			h := fnv.New64a()
+			h.Write([]byte(word))
+			add(3+int64(h.Sum64()%uint64(tinySizes.words-3)), kind, word, false)
+		}
+		add(2, kind, "[SEP]", true)
+	}
+	return e
+}
+
+// files writes a folder of files.
+func files(t testing.TB, list map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "tiny")
+	for name, text := range list {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// tinyFolder is the tiny encoder as Hugging Face would publish it.
+func tinyFolder(t testing.TB, outputs ...string) string {
+	return files(t, map[string]string{
+		"onnx/model.onnx": string(newTinyEncoder().file(outputs...)),
+		"config.json": `{"max_position_embeddings": 256,
+			"id2label": {"0": "entailment", "2": "contradiction", "1": "neutral"}}`,
+		"tokenizer_config.json": `{"model_max_length": 1e30}`,
+	})
+}
+
+func openTiny(t testing.TB, o Options) *Engine {
+	t.Helper()
+	library(t)
+	o.Lib = os.Getenv("ASSAY_TEST_ORT")
+	o.cutter = words{}
+	e, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// TestSuite holds the engine to the contract of backend.Backend.
+func TestSuite(t *testing.T) {
+	library(t)
+	folder := tinyFolder(t, "last_hidden_state", "logits")
+	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend {
+		return openTiny(t, Options{Model: folder})
+	}})
+}
+
+func TestInfo(t *testing.T) {
+	folder := tinyFolder(t, "last_hidden_state", "logits")
+	i := openTiny(t, Options{Model: folder}).Info()
+	if i.Model != "tiny" || i.Context != 256 || i.Slots != runtime.GOMAXPROCS(0) ||
+		i.Ops != backend.CanEmbed|backend.CanEmbedTokens|backend.CanClassify ||
+		strings.Join(i.Labels, " ") != "entailment neutral contradiction" ||
+		!strings.HasPrefix(i.Engine, "ONNX Runtime 1.") || !strings.HasSuffix(i.Engine, Kernels()+" fp32") {
+		t.Errorf("Info is %+v", i)
+	}
+	path := filepath.Join(folder, "onnx", "model.onnx")
+	file := openTiny(t, Options{Model: path, Name: "mine", Context: 100, Threads: 3}).Info()
+	if file.Model != "mine" || file.Context != 100 || file.Slots != 3 || file.Digest != i.Digest {
+		t.Errorf("Info by the file is %+v", file)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "tokenizer.json"), []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if other := openTiny(t, Options{Model: folder}).Info(); other.Digest == i.Digest {
+		t.Error("with another tokenizer the digest is the same")
+	}
+	if head := openTiny(t, Options{Model: tinyFolder(t, "logits")}).Info(); head.Ops != backend.CanClassify {
+		t.Errorf("a classification head alone can %v", head.Ops)
+	}
+}
+
+// TestEngineReference holds answers to plain loops.
+func TestEngineReference(t *testing.T) {
+	w := newTinyEncoder()
+	e := openTiny(t, Options{Model: tinyFolder(t, "last_hidden_state", "logits")})
+	pair := backend.Pair{Query: "who sings", Text: "a river sings in Paris"}
+	got, err := backend.Classify(t.Context(), e, []backend.Pair{pair})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := encodeWords(pair.Query, pair.Text)
+	near(t, "logits", got[0], w.logits(in.IDs, in.Types))
+
+	text := encodeWords(pair.Text)
+	rows := w.hidden(text.IDs, text.Types)
+	mean := make([]float64, tinySizes.width)
+	for _, row := range rows {
+		mean = sum(mean, row)
+	}
+	vectors, err := backend.Embed(t.Context(), e, []string{pair.Text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "embedding", vectors[0], scaled(mean))
+
+	items, err := backend.EmbedTokens(t.Context(), e, []string{pair.Text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Join(items[0].Tokens, " ") != pair.Text {
+		t.Errorf("the tokens are %q", items[0].Tokens)
+	}
+	for i, v := range items[0].Vectors {
+		for k, x := range scaled(rows[i+1]) {
+			if math.Abs(float64(v[k])-x) > math.Abs(x)/200+1e-5 { // a bfloat16 has eight bits
+				t.Fatalf("token %d: number %d is %v, want %v", i, k, v[k], x)
+			}
+		}
+	}
+}
+
+// TestInt8 reads a graph with dynamic quantisation: near the reference, and with the same bits beside any other text.
+func TestInt8(t *testing.T) {
+	w := newTinyEncoder()
+	w.int8 = true
+	e := openTiny(t, Options{Model: files(t, map[string]string{"model.onnx": string(w.file("logits"))})})
+	if !strings.HasSuffix(e.Info().Engine, " int8") {
+		t.Errorf("the engine is %q", e.Info().Engine)
+	}
+	pairs := []backend.Pair{{Query: "who sings", Text: "a river sings"},
+		{Query: "why", Text: strings.Repeat("stone ", 99)}}
+	both, err := backend.Classify(t.Context(), e, pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range pairs {
+		in := encodeWords(p.Query, p.Text)
+		for k, want := range w.logits(in.IDs, in.Types) {
+			if math.Abs(float64(both[i][k])-want) > 0.1 {
+				t.Errorf("pair %d, logit %d: %v, want about %v", i, k, both[i][k], want)
+			}
+		}
+		alone, err := backend.Classify(t.Context(), e, []backend.Pair{p})
+		if err != nil || !slices.Equal(alone[0], both[i]) {
+			t.Errorf("pair %d: %v alone, %v beside the other (%v)", i, alone, both[i], err)
+		}
+	}
+}
+
+// scaled is a vector of length 1.
+func scaled(v []float64) []float64 {
+	square := 0.0
+	for _, x := range v {
+		square += x * x
+	}
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = x / math.Sqrt(square)
+	}
+	return out
+}
+
+// TestExternal reads weights from a file beside the graph, and none from elsewhere.
+func TestExternal(t *testing.T) {
+	library(t)
+	graph := func(location string) string {
+		var g graph
+		g.slot(11, "input_ids", Int64, "batch", "tokens")
+		entry := func(key, value string) message { return message{}.text(1, key).text(2, value) }
+		g.message = g.bytes(5, tensor("w", Float32, 512, 8).bytes(13, entry("location", location)).
+			bytes(13, entry("offset", "0")).bytes(13, entry("length", "16384")).number(14, 1))
+		g.node("Gather", "last_hidden_state", []string{"w", "input_ids"})
+		g.slot(12, "last_hidden_state", Float32, "batch", "tokens", 8)
+		return string(g.model())
+	}
+	weights := make([]float32, 512*8)
+	for i := range weights {
+		weights[i] = float32(1 + i%13)
+	}
+	dir := files(t, map[string]string{"model.onnx": graph("w.data"), "w.data": string(rawFloats(weights)),
+		"link.onnx": graph("link.data"), "absent.onnx": graph("absent.data"), "up.onnx": graph("../w.data")})
+	e := openTiny(t, Options{Model: dir})
+	if _, err := backend.Embed(t.Context(), e, []string{"a word"}); err != nil {
+		t.Error(err)
+	}
+	outside := filepath.Join(t.TempDir(), "outside.data")
+	if err := os.WriteFile(outside, rawFloats(weights), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "link.data")); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{"link.onnx", "absent.onnx", "up.onnx"} {
+		o := Options{Lib: os.Getenv("ASSAY_TEST_ORT"), Model: filepath.Join(dir, name), cutter: words{}}
+		if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "its weights are said to lie in") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	library(t)
+	whole := string(newTinyEncoder().file("logits"))
+	check := func(want string, list map[string]string, o Options) {
+		t.Helper()
+		o.Lib, o.Model, o.cutter = os.Getenv("ASSAY_TEST_ORT"), files(t, list), words{}
+		if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	check("holds neither", map[string]string{"config.json": "{}"}, Options{})
+	check("no ONNX file", map[string]string{"model.onnx": "<html>"}, Options{})
+	check("config.json", map[string]string{"model.onnx": whole, "config.json": "["}, Options{})
+	labelled := func(labels string) map[string]string {
+		return map[string]string{"model.onnx": whole, "config.json": `{"id2label": ` + labels + `}`}
+	}
+	check("id2label", labelled(`{"0": "a", "7": "b"}`), Options{})
+	check("names 2 labels", labelled(`{"0": "a", "1": "b"}`), Options{})
+	check("cannot be given 1000", map[string]string{"model.onnx": whole}, Options{Context: 1000})
+	var g graph
+	g.slot(11, "pixel_values", Float32, "batch", 3)
+	g.node("Identity", "logits", []string{"pixel_values"})
+	g.slot(12, "logits", Float32, "batch", 3)
+	check("pixel_values", map[string]string{"model.onnx": string(g.model())}, Options{})
+	check("none is the logits", map[string]string{"model.onnx": string(unnamed())}, Options{})
+}
+
+// unnamed is a graph whose output has a name that says nothing.
+func unnamed() []byte {
+	var g graph
+	g.slot(11, "input_ids", Int64, "batch", "tokens")
+	g.node("Cast", "y", []string{"input_ids"}, intAttribute("to", int64(Float32)))
+	g.slot(12, "y", Float32, "batch", "tokens")
+	return g.model()
+}
+
+func TestContext(t *testing.T) {
+	check := func(c config, want int) {
+		t.Helper()
+		if got := c.context(); got != want {
+			t.Errorf("%+v: %d tokens, want %d", c, got, want)
+		}
+	}
+	check(config{}, 512)
+	check(config{Positions: 512, longest: 1e30}, 512)
+	check(config{Positions: 514}, 512) // RoBERTa
+	check(config{Positions: 8194, longest: 8192}, 8192)
+	check(config{Positions: 512, longest: 128}, 128)
+	check(config{longest: 2048}, 2048)
+	check(config{Positions: -3}, 512)
+}
+
+func TestPooling(t *testing.T) {
+	if got := poolingOf(map[string]any{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}); got != "cls" {
+		t.Errorf("pooling %q", got)
+	}
+	for _, on := range []string{"pooling_mode_max_tokens", "pooling_mode_lasttoken"} {
+		if got := poolingOf(map[string]any{on: true}); got != "" {
+			t.Errorf("%s is pooling %q", on, got)
+		}
+	}
+	if got := poolingOf(map[string]any{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}); got != "" {
+		t.Errorf("two ways at once are pooling %q", got)
+	}
+}
