@@ -35,7 +35,7 @@ func TestLogisticRegression(t *testing.T) {
 func TestPenalty(t *testing.T) {
 	table := drawn(1, 300, func(rng *rand.Rand,
 		x []float64) float64 {
-		return logistic(x[0] - x[1] + rng.NormFloat64())
+		return stats.Logistic(x[0] - x[1] + rng.NormFloat64())
 	})
 	for i := range table.Rows {
 		if i%3 == 0 {
@@ -50,7 +50,7 @@ func TestPenalty(t *testing.T) {
 		for k := range d.columns {
 			slope := penalty * w[k]
 			for i, x := range d.x {
-				slope += (logistic(d.odds(w, x)) - d.labels[i]) * x[k]
+				slope += (stats.Logistic(d.odds(w, x)) - d.labels[i]) * x[k]
 			}
 			if math.Abs(slope) > 1e-3 {
 				t.Errorf("penalty %v, column %d: the slope is %v", penalty, k, slope)
@@ -107,7 +107,7 @@ func area(t *testing.T, scores, labels []float64) float64 {
 // What a linear judge can learn is learned as well as can be: nearly as good as the log odds that drew the labels.
 func TestTrainLearns(t *testing.T) {
 	odds := func(x []float64) float64 { return 1.5*x[0] - x[1] + 0.5 }
-	table := drawn(2, 400, func(rng *rand.Rand, x []float64) float64 { return coin(rng, logistic(odds(x))) })
+	table := drawn(2, 400, func(rng *rand.Rand, x []float64) float64 { return coin(rng, stats.Logistic(odds(x))) })
 	var truth []float64
 	for _, x := range table.Rows {
 		truth = append(truth, odds(x))
@@ -187,7 +187,7 @@ func TestTrainKeepsGroupsTogether(t *testing.T) {
 // prediction is the sum of its explanation.
 func TestModelIsWhatGrew(t *testing.T) {
 	table := drawn(5, 400, func(rng *rand.Rand, x []float64) float64 {
-		p := logistic(2 * x[0] * x[1])
+		p := stats.Logistic(2 * x[0] * x[1])
 		if math.Mod(math.Abs(x[2])*100, 1) < 0.3 {
 			x[0] = math.NaN() // missing, and telling
 			p = 0.05
@@ -223,7 +223,7 @@ func TestModelIsWhatGrew(t *testing.T) {
 
 // Loss falls with every tree on the rows that it is fitted to.
 func TestBoostingLowersTheLoss(t *testing.T) {
-	table := drawn(6, 200, func(rng *rand.Rand, x []float64) float64 { return coin(rng, logistic(x[0]+x[1]*x[2])) })
+	table := drawn(6, 200, func(rng *rand.Rand, x []float64) float64 { return coin(rng, stats.Logistic(x[0]+x[1]*x[2])) })
 	g := newBoosting(table, 2)
 	last := loss(g.odds, table.Labels)
 	for n := range 30 {
@@ -239,7 +239,7 @@ func TestBoostingLowersTheLoss(t *testing.T) {
 }
 
 func TestTrainTwiceIsTheSame(t *testing.T) {
-	table := drawn(7, 200, func(rng *rand.Rand, x []float64) float64 { return logistic(x[0] + rng.NormFloat64()) })
+	table := drawn(7, 200, func(rng *rand.Rand, x []float64) float64 { return stats.Logistic(x[0] + rng.NormFloat64()) })
 	first, err := json.Marshal(train(t, table, Options{Seed: 3, Folds: 4}))
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestTrainRefuses(t *testing.T) {
 
 // Columns that tell nothing are left out and named.
 func TestTrainDrops(t *testing.T) {
-	table := drawn(8, 100, func(rng *rand.Rand, x []float64) float64 { return coin(rng, logistic(x[0])) })
+	table := drawn(8, 100, func(rng *rand.Rand, x []float64) float64 { return coin(rng, stats.Logistic(x[0])) })
 	for i := range table.Rows {
 		table.Rows[i][1] = 7
 		if i > 4 {

@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 
+	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics/all"
 	"gonum.org/v1/gonum/mat"
 )
@@ -106,7 +107,7 @@ func (d *design) newton(w []float64, penalty float64) ([]float64, bool) {
 	row[d.columns] = 1
 	for i, x := range d.x {
 		copy(row, x)
-		p := logistic(d.odds(w, x))
+		p := stats.Logistic(d.odds(w, x))
 		curve, lean := p*(1-p), p-d.labels[i]
 		for a, v := range row {
 			if v == 0 {

@@ -144,8 +144,6 @@ func (t *Table) clearly(other, odds []float64) bool {
 	return total > math.Sqrt(squares)
 }
 
-func logistic(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
-
 // prior is the log odds of the labels' mean with add-one smoothing, so that few rows show no certainty.
 func prior(labels []float64) float64 {
 	up, n := 1.0, 2.0

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics/all"
 )
 
@@ -107,7 +108,7 @@ func (g *boosting) grow() bool {
 	rows := make([]int, len(g.odds))
 	total := sum{}
 	for i, z := range g.odds {
-		p := logistic(z)
+		p := stats.Logistic(z)
 		steps[i] = sum{p - g.labels[i], p * (1 - p), 1}
 		total = total.plus(steps[i])
 		rows[i] = i

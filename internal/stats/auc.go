@@ -105,7 +105,7 @@ func placements(scores []float64, labels []bool) (variance float64, least int) {
 func onLogit(v, deviation, level float64) *Interval {
 	half := distuv.UnitNormal.Quantile((1+level)/2) * deviation / (v * (1 - v))
 	z := logit(v)
-	return &Interval{Lo: logistic(z - half), Hi: logistic(z + half), Level: level, Method: DeLong}
+	return &Interval{Lo: Logistic(z - half), Hi: Logistic(z + half), Level: level, Method: DeLong}
 }
 
 // separated is the interval of an area of 0 or 1. Of k rows with either label, k pairs share no row; if the area
@@ -118,8 +118,10 @@ func separated(v float64, k int, level float64) *Interval {
 	return &Interval{Lo: a, Hi: 1, Level: level, Method: Exact}
 }
 
-func logit(p float64) float64    { return math.Log(p) - math.Log1p(-p) }
-func logistic(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+func logit(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
+
+// Logistic is the probability that log odds of z stand for.
+func Logistic(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
 // Accuracy is the share of rows in which a score of at least the threshold goes with a true label, and a lower one
 // with a false one.

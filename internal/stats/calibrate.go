@@ -21,7 +21,7 @@ func (m *Map) At(score float64) float64 {
 	p := score
 	switch m.Method {
 	case "platt", "constant":
-		p = logistic(m.Slope*score + m.Offset)
+		p = Logistic(m.Slope*score + m.Offset)
 	case "isotonic":
 		p = m.between(score)
 	}
@@ -149,7 +149,7 @@ func newton(x, targets []float64) (a, b float64) {
 	for range 100 {
 		var ga, gb, aa, ab, bb float64
 		for i, v := range x {
-			p := logistic(a*v + b)
+			p := Logistic(a*v + b)
 			d, w := p-targets[i], p*(1-p)
 			ga, gb = ga+d*v, gb+d
 			aa, ab, bb = aa+w*v*v, ab+w*v, bb+w

@@ -75,7 +75,7 @@ func TestPlatt(t *testing.T) {
 		x, y := make([]float64, 20000), make([]float64, 20000)
 		for i := range x {
 			x[i] = 4*rng.Float64() - 2
-			if rng.Float64() < logistic(slope*x[i]+offset) {
+			if rng.Float64() < Logistic(slope*x[i]+offset) {
 				y[i] = 1
 			}
 		}
@@ -135,8 +135,8 @@ func TestCalibrate(t *testing.T) {
 		}
 	}
 	check("identity", false, func(v float64) float64 { return v })
-	check("platt", false, func(v float64) float64 { return logistic(8*v - 6) })
-	check("platt", true, func(v float64) float64 { return logistic(3 - 8*v) })
+	check("platt", false, func(v float64) float64 { return Logistic(8*v - 6) })
+	check("platt", true, func(v float64) float64 { return Logistic(3 - 8*v) })
 	check("isotonic", false, func(v float64) float64 {
 		if v < 0.6 {
 			return 0.3

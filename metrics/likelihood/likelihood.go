@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/prompts"
@@ -213,7 +214,7 @@ func answerReward() metrics.Metric {
 			if err != nil {
 				return metrics.Score{}, err
 			}
-			value := logistic(reward)
+			value := stats.Logistic(reward)
 			return metrics.Score{Value: value,
 				Because: []metrics.Finding{{Kind: "reward", Text: metrics.Bounded(s.Answer), Value: &reward,
 					Reason: "the number that the model's head gave"}}}, nil
@@ -238,8 +239,6 @@ func headOf(ctx context.Context, m metrics.Models, p backend.Pair) (float64, err
 	}
 	return x, nil
 }
-
-func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // rewardLikelihood stands in for a reward model where there is none: the pointwise mutual information of question
 // and answer. Unlike perplexity it favours no answer for common words alone.
@@ -276,7 +275,7 @@ func scoreRewardLikelihood(ctx context.Context, m metrics.Models, s *metrics.Sam
 				"compared")
 	}
 	return metrics.Score{
-		Value:   logistic(asked.mean - alone.mean),
+		Value:   stats.Logistic(asked.mean - alone.mean),
 		Because: []metrics.Finding{asked.finding("after the question"), alone.finding("without it")},
 	}, nil
 }

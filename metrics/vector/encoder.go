@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/tokenize"
 )
@@ -280,7 +281,7 @@ func encode(ctx context.Context, m metrics.Models, label string, pairs []backend
 		if math.IsNaN(x) {
 			return nil, fmt.Errorf("encoder: its number for %q is not one", metrics.Bounded(pairs[i].Text))
 		}
-		chances[i] = 1 / (1 + math.Exp(-x))
+		chances[i] = stats.Logistic(x)
 	}
 	return chances, nil
 }
