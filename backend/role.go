@@ -125,11 +125,10 @@ const (
 
 // A Difference is a role in which two runs have other models.
 type Difference struct {
-	Role   Role
-	In     Aspect   // the weightiest in which they differ
-	A, B   Identity // the zero Identity where there is none
-	AHas   bool     // whether there is an A
-	Lesser []Aspect // further ones in which they differ
+	Role Role
+	In   Aspect   // the weightiest in which they differ
+	A, B Identity // the zero Identity where there is none
+	AHas bool     // whether there is an A
 }
 
 // Differences compares the models of two runs, role by role, in the order of [Roles]; other roles follow by name. It is
@@ -142,15 +141,12 @@ func (a Identities) Differences(b Identities) []Difference {
 	for _, role := range both.Roles() {
 		x, inA := a[role]
 		y, inB := b[role]
-		var in []Aspect
-		switch {
-		case inA != inB:
-			in = []Aspect{Presence}
-		default:
-			in = x.aspects(y)
+		in := x.aspect(y)
+		if inA != inB {
+			in = Presence
 		}
-		if len(in) > 0 {
-			list = append(list, Difference{Role: role, In: in[0], A: x, B: y, AHas: inA, Lesser: in[1:]})
+		if in != "" {
+			list = append(list, Difference{Role: role, In: in, A: x, B: y, AHas: inA})
 		}
 	}
 	return list
@@ -169,21 +165,17 @@ func (a Identities) Roles() []Role {
 	return append(list, slices.Sorted(maps.Keys(rest))...)
 }
 
-// aspects lists those in which x and y differ.
-func (x Identity) aspects(y Identity) []Aspect {
-	var list []Aspect
-	for _, c := range []struct {
-		differ bool
-		in     Aspect
-	}{
-		{x.Digest != y.Digest, Weights},
-		{x.Engine != y.Engine, Engine},
-		{x.Context != y.Context, ContextSize},
-		{x.Name != y.Name, Name},
-	} {
-		if c.differ {
-			list = append(list, c.in)
-		}
+// aspect is the weightiest in which x and y differ, "" if they are equal.
+func (x Identity) aspect(y Identity) Aspect {
+	switch {
+	case x.Digest != y.Digest:
+		return Weights
+	case x.Engine != y.Engine:
+		return Engine
+	case x.Context != y.Context:
+		return ContextSize
+	case x.Name != y.Name:
+		return Name
 	}
-	return list
+	return ""
 }

@@ -3,11 +3,11 @@ package llama
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/hybridgroup/yzma/pkg/llama"
 )
 
@@ -71,21 +71,14 @@ func (r *reader) readEach(tokens []llama.Token) ([][]float32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if vectors[i], err = unit(v); err != nil {
+		if vectors[i], err = backend.UnitVector(v); err != nil {
 			return nil, err
 		}
 		for k, x := range vectors[i] {
-			vectors[i][k] = short(x)
+			vectors[i][k] = backend.Brief(x)
 		}
 	}
 	return vectors, nil
-}
-
-// short rounds to the eight significant bits of a bfloat16. Cosines hardly move (by some 0.0001), and the many
-// vectors of a text take half the room in the cache.
-func short(x float32) float32 {
-	bits := math.Float32bits(x)
-	return math.Float32frombits((bits + 0x7fff + bits>>16&1) &^ 0xffff)
 }
 
 // newEach makes the context in which each token has a vector. A context pools or it does not, for good, so this

@@ -141,8 +141,8 @@ func TestSpelt(t *testing.T) {
 func TestShort(t *testing.T) {
 	check := func(x, want float32) {
 		t.Helper()
-		if got := short(x); got != want {
-			t.Errorf("short(%v) = %v, want %v", x, got, want)
+		if got := backend.Brief(x); got != want {
+			t.Errorf("backend.Brief(%v) = %v, want %v", x, got, want)
 		}
 	}
 	check(0, 0)

@@ -3,7 +3,6 @@ package llama
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 
@@ -197,7 +196,7 @@ func (r *reader) read(tokens []llama.Token) ([][]float32, error) {
 	if r.ranks {
 		v, err = finite(v)
 	} else {
-		v, err = unit(v)
+		v, err = backend.UnitVector(v)
 	}
 	return [][]float32{v}, err
 }
@@ -231,21 +230,4 @@ func (r *reader) free() {
 		llama.Free(r.each.ctx)
 	}
 	llama.Free(r.ctx)
-}
-
-// unit returns a copy of v of length 1.
-func unit(v []float32) ([]float32, error) {
-	sum := 0.0
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	length := math.Sqrt(sum)
-	if !(length > 0) || math.IsInf(length, 0) {
-		return nil, fmt.Errorf("the model gave a vector of length %v: its file may be damaged", length)
-	}
-	out := make([]float32, len(v))
-	for i, x := range v {
-		out[i] = float32(float64(x) / length)
-	}
-	return out, nil
 }

@@ -130,7 +130,7 @@ func (e *Engine) compute(ctx context.Context, output backend.Output, in tokenize
 	case backend.Embedding:
 		v, err := e.embedding(ctx, in)
 		if err == nil {
-			v, err = unit(v)
+			v, err = backend.UnitVector(v)
 		}
 		return backend.Encoded{Vectors: [][]float32{v}}, err
 	}
@@ -218,41 +218,17 @@ func (e *Engine) each(ctx context.Context, in tokenizer.Encoded) (backend.Encode
 		if in.Special[i] {
 			continue
 		}
-		v, err := unit(row)
+		v, err := backend.UnitVector(row)
 		if err != nil {
 			return backend.Encoded{}, err
 		}
 		for k, x := range v {
-			v[k] = short(x)
+			v[k] = backend.Brief(x)
 		}
 		item.Tokens = append(item.Tokens, in.Tokens[i])
 		item.Vectors = append(item.Vectors, v)
 	}
 	return item, nil
-}
-
-// short rounds to the eight significant bits of a bfloat16. Cosines hardly move (by some 0.0001), and the many
-// vectors of a text take half the room in the cache.
-func short(x float32) float32 {
-	bits := math.Float32bits(x)
-	return math.Float32frombits((bits + 0x7fff + bits>>16&1) &^ 0xffff)
-}
-
-// unit returns a copy of v of length 1.
-func unit(v []float32) ([]float32, error) {
-	sum := 0.0
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	length := math.Sqrt(sum)
-	if !(length > 0) || math.IsInf(length, 0) {
-		return nil, fmt.Errorf("the model gave a vector of length %v: its file may be damaged", length)
-	}
-	out := make([]float32, len(v))
-	for i, x := range v {
-		out[i] = float32(float64(x) / length)
-	}
-	return out, nil
 }
 
 // finite reports values that are not numbers.

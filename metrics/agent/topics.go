@@ -135,20 +135,9 @@ func (n *topicCounts) count(allowed, answered bool) bool {
 func listInConversation(ctx context.Context, m metrics.Models, prompt *prompts.Prompt,
 	lines []string) ([]string, error) {
 	p := m.Prompts.For(prompt)
-	var all []ask.Item
-	_, err := metrics.NewPassage(lines).InWindows(false, func(part string) error {
-		q := ask.Query{Prompt: prompt, Data: conversationData{part}, Room: len(part) / 16, Splittable: true}
-		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return ask.DecodeList(r, p.Nothing) })
-		for _, text := range list {
-			all = append(all, ask.Item{Number: -1, Text: text})
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	texts, _ := ask.Distinct(all)
-	return texts, nil
+	return ask.ListInWindows(ctx, m, lines, func(part string) ask.Query {
+		return ask.Query{Prompt: p, Data: conversationData{part}, Room: len(part) / 16}
+	}, func(r ask.Reply) ([]string, error) { return ask.DecodeList(r, p.Nothing) })
 }
 
 var topicAllowedPrompt = prompts.Builtin("topic_allowed", prompts.Example{

@@ -44,7 +44,7 @@ var built = sync.OnceValue(func() catalogue {
 	}
 	of := make(map[string]map[string]metrics.Metric) // the settings of each method
 	old := make(map[string]bool)
-	for _, s := range settings() {
+	for _, s := range settings {
 		m, base := c.byName[s.old], c.byName[s.of]
 		if m.Name == "" || base.Name == "" {
 			panic("no metric " + s.old + " or " + s.of)
@@ -86,7 +86,7 @@ func All() []metrics.Metric { return slices.Clone(built().distinct) }
 // answer_similarity/cosine. Two metrics with one canonical name have the same values. A name that no metric has stands
 // for itself.
 func Canonical(name string) string {
-	for _, s := range settings() {
+	for _, s := range settings {
 		if s.old == name {
 			return s.of + "@" + s.at
 		}

@@ -220,7 +220,7 @@ func TestCatalogueIsDistinct(t *testing.T) {
 	if aliases != 7 {
 		t.Errorf("%d aliases, want 7", aliases)
 	}
-	for _, s := range settings() {
+	for _, s := range settings {
 		same(s.old, s.of+"@"+s.at)
 	}
 	same("answer_correctness/bertscore_recall@idf", "answer_similarity/bertscore_recall@idf")

@@ -12,8 +12,11 @@ import (
 // ("answer_similarity/rouge1@recall"), and by the name that it has had from the first.
 type setting struct{ old, of, at string }
 
-// settings lists them by dimension: "old = method@setting".
-func settings() []setting {
+// settings are all of them.
+var settings = readSettings()
+
+// readSettings lists them by dimension: "old = method@setting".
+func readSettings() []setting {
 	var list []setting
 	for dimension, lines := range map[string][]string{
 		"answer_correctness": {

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -357,4 +358,27 @@ func Unlabelled(text string) string {
 func LastRunes(s string) string {
 	r := []rune(s)
 	return string(r[max(0, len(r)-4):])
+}
+
+// ListInWindows has the judge list something about texts, each item once. Where they do not fit in one prompt, or the
+// list not in one reply, they are asked about window by window: query is given the part to show.
+func ListInWindows(
+	ctx context.Context, m metrics.Models, texts []string,
+	query func(part string) Query, decode func(Reply) ([]string, error),
+) ([]string, error) {
+	var all []Item
+	_, err := metrics.NewPassage(texts).InWindows(false, func(part string) error {
+		q := query(part)
+		q.Splittable = true
+		list, err := Judge(ctx, m, q, decode)
+		for _, text := range list {
+			all = append(all, Item{Number: -1, Text: text})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	items, _ := Distinct(all)
+	return items, nil
 }

@@ -2,6 +2,7 @@ package form
 
 import (
 	"context"
+	_ "embed" // for refusals.txt
 	"fmt"
 	"strings"
 	"sync"
@@ -60,9 +61,15 @@ type refusalPhrase struct {
 	spaced       bool // its script puts spaces between words
 }
 
+// refusalText lists phrases, one a line: all in the first person, or about what was provided, so that sentences about
+// somebody else's not knowing do not count.
+//
+//go:embed refusals.txt
+var refusalText string
+
 var refusals = sync.OnceValue(func() []refusalPhrase {
 	var list []refusalPhrase
-	for line := range strings.Lines(refusalText()) {
+	for line := range strings.Lines(refusalText) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
@@ -73,126 +80,3 @@ var refusals = sync.OnceValue(func() []refusalPhrase {
 	}
 	return list
 })
-
-// refusalText lists phrases, one a line: all in the first person, or about what was provided, so that
-// sentences about somebody else's not knowing do not count.
-func refusalText() string {
-	return `
-		I don't know
-		I do not know
-		I'm not sure
-		I am not sure
-		I have no information
-		I don't have any information
-		I don't have information
-		I do not have information
-		I don't have enough information
-		I do not have enough information
-		I don't have access
-		I do not have access
-		I can't answer
-		I cannot answer
-		I'm unable to
-		I am unable to
-		I'm not able to
-		I am not able to
-		I can't help
-		I cannot help
-		I can't assist
-		I cannot assist
-		I can't provide
-		I cannot provide
-		I could not find
-		I couldn't find
-		I must decline
-		I won't be able to
-		not enough information
-		insufficient information
-		cannot be determined from
-		can't be determined from
-		the context does not mention
-		the context doesn't mention
-		the context does not provide
-		the context doesn't provide
-		the context does not contain
-		the context doesn't contain
-		the provided context does not
-		the provided context doesn't
-		the text does not say
-		the text doesn't say
-		as an AI language model
-		as an AI assistant
-		Ich weiß nicht
-		Ich weiß es nicht
-		Das weiß ich nicht
-		Ich kann nicht antworten
-		kann ich nicht beantworten
-		Ich kann dir nicht helfen
-		Ich kann Ihnen nicht helfen
-		kann ich leider nicht
-		Ich habe keine Informationen
-		keine ausreichenden Informationen
-		geht aus dem Text nicht hervor
-		geht aus dem Kontext nicht hervor
-		Je ne sais pas
-		Je ne peux pas répondre
-		Je ne peux pas vous aider
-		Je suis incapable de
-		Je n'ai pas d'information
-		Je n'ai pas d'informations
-		Je ne dispose pas
-		pas assez d'informations
-		Le contexte ne mentionne pas
-		No lo sé
-		No sé
-		No puedo responder
-		No puedo ayudarte
-		No puedo ayudarle
-		No tengo información
-		No tengo suficiente información
-		no hay suficiente información
-		El contexto no menciona
-		Non lo so
-		Non posso rispondere
-		Non posso aiutarti
-		Non ho informazioni
-		informazioni insufficienti
-		Não sei
-		Não posso responder
-		Não posso ajudar
-		Não tenho informações
-		informações insuficientes
-		Ik weet het niet
-		Ik kan niet antwoorden
-		kan ik niet beantwoorden
-		Ik heb geen informatie
-		onvoldoende informatie
-		Jag vet inte
-		Jag kan inte svara
-		Jag har ingen information
-		Jeg ved det ikke
-		Jeg ved ikke
-		Jeg vet ikke
-		Jeg kan ikke svare
-		Nie wiem
-		Nie mogę odpowiedzieć
-		Nie mam informacji
-		Я не знаю
-		Я не могу ответить
-		Я не могу помочь
-		У меня нет информации
-		недостаточно информации
-		我不知道
-		我不清楚
-		我无法回答
-		我無法回答
-		我无法提供
-		無法提供
-		没有足够的信息
-		沒有足夠的資訊
-		分かりません
-		わかりません
-		お答えできません
-		情報がありません
-	`
-}

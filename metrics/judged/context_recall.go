@@ -153,7 +153,7 @@ func scoreContextRecall(ctx context.Context, m metrics.Models, s *metrics.Sample
 	for i, v := range verdicts {
 		f := metrics.Finding{Kind: "reference", Text: claims[i], Verdict: &v.Yes, Reason: v.Reason}
 		if windows > 1 && v.Yes {
-			f.Where = fmt.Sprintf("window %d of %d", v.window, windows)
+			f.Where = metrics.WindowName(v.window-1, windows)
 		}
 		list = append(list, f)
 	}
@@ -219,20 +219,9 @@ type entitiesData struct {
 // entities has the judge list the named entities of texts, each once.
 func entities(ctx context.Context, m metrics.Models, texts []string) ([]string, error) {
 	p := m.Prompts.For(contextEntitiesPrompt)
-	var all []ask.Item
-	_, err := metrics.NewPassage(texts).InWindows(false, func(part string) error {
-		q := ask.Query{Prompt: p, Data: entitiesData{part}, Room: len(part) / 3, Splittable: true}
-		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return decodeEntities(r, p.Nothing) })
-		for _, name := range list {
-			all = append(all, ask.Item{Number: -1, Text: name})
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	names, _ := ask.Distinct(all)
-	return names, nil
+	return ask.ListInWindows(ctx, m, texts, func(part string) ask.Query {
+		return ask.Query{Prompt: p, Data: entitiesData{part}, Room: len(part) / 3}
+	}, func(r ask.Reply) ([]string, error) { return decodeEntities(r, p.Nothing) })
 }
 
 // decodeEntities is [ask.DecodeList], but a reply that is one line without a marker is cut at its commas and

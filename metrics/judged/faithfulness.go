@@ -57,7 +57,7 @@ func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 		}
 		switch {
 		case windows > 1 && v.Yes:
-			f.Where = fmt.Sprintf("window %d of %d", v.window, windows)
+			f.Where = metrics.WindowName(v.window-1, windows)
 		case windows > 1:
 			f.Where = fmt.Sprintf("none of %d windows", windows)
 		}
@@ -78,31 +78,14 @@ func statements(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]str
 	return statementsOf(ctx, m, s, s.Answer)
 }
 
-// statementsOf is [Statements] for any answer to the sample's question: a reference is one too. An answer that is
+// statementsOf is statements for any answer to the sample's question: a reference is one too. An answer that is
 // too long for one prompt or one reply is decomposed window by window.
 func statementsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, answer string) ([]string, error) {
 	p := m.Prompts.For(faithfulnessStatementsPrompt)
-	var all []ask.Item
-	_, err := metrics.NewPassage([]string{answer}).InWindows(false, func(part string) error {
-		q := ask.Query{
-			Prompt:     p,
-			Data:       statementsData{s.Question, part, s.History},
-			Room:       len(part) / 2, // about twice the part's own tokens, in Latin script
-			Splittable: true,
-		}
-		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) {
-			return decodeStatements(r, s.Question, p.Nothing)
-		})
-		for _, text := range list {
-			all = append(all, ask.Item{Number: -1, Text: text})
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	claims, _ := ask.Distinct(all)
-	return claims, nil
+	return ask.ListInWindows(ctx, m, []string{answer}, func(part string) ask.Query {
+		// The room is about twice the part's own tokens, in Latin script.
+		return ask.Query{Prompt: p, Data: statementsData{s.Question, part, s.History}, Room: len(part) / 2}
+	}, func(r ask.Reply) ([]string, error) { return decodeStatements(r, s.Question, p.Nothing) })
 }
 
 // decodeStatements is [ask.DecodeList], but a reply that only repeats the question is no list.

@@ -77,20 +77,9 @@ func scoreExam(ctx context.Context, m metrics.Models, s *metrics.Sample) (metric
 // one prompt or one reply is asked about part by part.
 func examQuestions(ctx context.Context, m metrics.Models, text string) ([]string, error) {
 	p := m.Prompts.For(examQuestionsPrompt)
-	var all []ask.Item
-	_, err := metrics.NewPassage([]string{text}).InWindows(false, func(part string) error {
-		q := ask.Query{Prompt: p, Data: sourceData{part}, Room: len(part) / 2, Splittable: true}
-		list, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]string, error) { return ask.DecodeList(r, p.Nothing) })
-		for _, question := range list {
-			all = append(all, ask.Item{Number: -1, Text: question})
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	questions, _ := ask.Distinct(all)
-	return questions, nil
+	return ask.ListInWindows(ctx, m, []string{text}, func(part string) ask.Query {
+		return ask.Query{Prompt: p, Data: sourceData{part}, Room: len(part) / 2}
+	}, func(r ask.Reply) ([]string, error) { return ask.DecodeList(r, p.Nothing) })
 }
 
 var examAnswerableYesPrompt = prompts.Builtin("exam_answerable_yes", prompts.Example{

@@ -17,5 +17,5 @@ import (
 
 // Metrics are the lexical metrics.
 func Metrics() []metrics.Metric {
-	return slices.Concat(lexicalMetrics(), unitxtMetrics())
+	return slices.Concat(lexicalMetrics(), unitxtMetrics(), overlapMetrics())
 }

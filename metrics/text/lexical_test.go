@@ -23,7 +23,7 @@ func lexicalOf(t *testing.T, name, answer string, references ...string) metrics.
 
 func tryLexical(t *testing.T, name string, s *metrics.Sample) (metrics.Score, error) {
 	t.Helper()
-	all := append(lexicalMetrics(), unitxtMetrics()...)
+	all := Metrics()
 	i := slices.IndexFunc(all, func(m metrics.Metric) bool { return m.Name == name })
 	if i < 0 {
 		t.Fatalf("no metric %s", name)
@@ -107,7 +107,7 @@ func TestTokenFindings(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	long := strings.Repeat("word ", 10_000)
-	for _, m := range append(lexicalMetrics(), unitxtMetrics()...) {
+	for _, m := range Metrics() {
 		size := 0
 		for _, f := range lexicalOf(t, m.Name, long[:2000], long[:1000]).Because {
 			size += len(f.Text)
@@ -132,7 +132,7 @@ func FuzzLexical(f *testing.F) {
 	f.Add("\xff\xfe", "\xffx")
 	f.Add("word\nword word", "word word\n\nword")
 	f.Add(". ", "x. . ")
-	all := append(lexicalMetrics(), unitxtMetrics()...)
+	all := Metrics()
 	f.Fuzz(func(t *testing.T, answer, reference string) {
 		if len(answer)+len(reference) > 2000 || metrics.Blank(answer) || metrics.Blank(reference) {
 			return
@@ -189,7 +189,7 @@ func perfectWhenEqual(name string) bool {
 // Every metric of the family says all that a reader needs, asks no model and stays within its range.
 func TestLexicalMetrics(t *testing.T) {
 	names := make(map[string]bool)
-	for _, m := range append(lexicalMetrics(), unitxtMetrics()...) {
+	for _, m := range Metrics() {
 		if names[m.Name] {
 			t.Errorf("%s is there twice", m.Name)
 		}

@@ -16,9 +16,8 @@ import (
 // draws on two contexts unfaithful, and is kept only in the names with _max, which like those with _ascii
 // are unitxt to the letter: the rules of ASCII, and 0 where there is nothing to compare.
 func unitxtMetrics() []metrics.Metric {
-	const source = "unitxt, metrics.rag (token_overlap)"
-	words := tokenize.Tokens
-	original := func(text string) []string { return strings.Fields(tokenize.SQuAD(text)) }
+	const source = unitxtSource
+	words, original := tokenize.Tokens, originalTokens
 	return []metrics.Metric{
 		lexical(metrics.Metric{
 			Name: "answer_correctness/token_recall", Source: source, Default: true,
@@ -57,6 +56,19 @@ func unitxtMetrics() []metrics.Metric {
 			Formula: "2 * words in common / (words of the answer + words of the reference)",
 			Score:   scoreTokens(original, ofBoth, true),
 		}),
+	}
+}
+
+const unitxtSource = "unitxt, metrics.rag (token_overlap)"
+
+// originalTokens are words by the rules of ASCII.
+func originalTokens(text string) []string { return strings.Fields(tokenize.SQuAD(text)) }
+
+// overlapMetrics are unitxt's overlaps with the contexts and with the question.
+func overlapMetrics() []metrics.Metric {
+	const source = unitxtSource
+	words, original := tokenize.Tokens, originalTokens
+	return []metrics.Metric{
 		lexical(metrics.Metric{
 			Name: "faithfulness/k_precision", Source: "K-precision (Adlakha et al. 2024, arXiv 2307.16877); " + source,
 			Doc:     "share of the answer's words that occur in the contexts, taken together",

@@ -157,7 +157,7 @@ func TestFaithfulnessByTokensAgreesWithPeople(t *testing.T) {
 		}
 	}
 	want := map[string]float64{"k_precision": 0.632, "k_precision_max": 0.553, "k_precision_bigrams": 0.655}
-	for _, m := range unitxtMetrics() {
+	for _, m := range append(unitxtMetrics(), overlapMetrics()...) {
 		if method, ok := strings.CutPrefix(m.Name, "faithfulness/"); ok {
 			check(method, m.Score, want[method])
 		}
@@ -173,7 +173,7 @@ func TestFaithfulnessByTokensAgreesWithPeople(t *testing.T) {
 func TestFaithfulnessByTokensOnARES(t *testing.T) {
 	rows := labelled(t, "ares-databricks.dev.jsonl")
 	want := map[string]float64{"k_precision": 0.676, "k_precision_max": 0.675, "k_precision_bigrams": 0.708}
-	for _, m := range unitxtMetrics() {
+	for _, m := range append(unitxtMetrics(), overlapMetrics()...) {
 		method, ok := strings.CutPrefix(m.Name, "faithfulness/")
 		if !ok {
 			continue
