@@ -13,6 +13,9 @@ const (
 	CanClassify                    // Encode to HeadOutputs
 	CanChoose                      // Score of continuations by first-token scoring; CanScore implies it
 	CanEmbedTokens                 // Encode to TokenEmbeddings
+
+	CanMark          // Marks in messages and pairs
+	CanReadDocuments // Generate and Score with Documents
 )
 
 // Has reports whether o includes every ability in want.
@@ -21,7 +24,8 @@ func (o Ops) Has(want Ops) bool { return o&want == want }
 // String lists the abilities, comma separated, in a fixed order: "generate, embed".
 func (o Ops) String() string {
 	var names []string
-	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose", "embed tokens"} {
+	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose", "embed tokens", "mark",
+		"read documents"} {
 		if o.Has(1 << i) {
 			names = append(names, name)
 		}

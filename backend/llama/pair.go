@@ -18,7 +18,7 @@ func (m *model) pair(p backend.Pair) []llama.Token {
 	switch {
 	case m.judge != "":
 		return v.cut(pairParts(m.judge, p))
-	case p.Query == "":
+	case p.Query == "" && len(p.Marks) == 0:
 		return v.tokens(p.Text, true)
 	}
 	sep := llama.VocabSEP(v.handle)
@@ -33,10 +33,12 @@ func (m *model) pair(p backend.Pair) []llama.Token {
 		}
 	}
 	add(true, v.bos)
-	tokens = append(tokens, v.tokens(p.Query, false)...)
-	add(llama.VocabGetAddEOS(v.handle), eos)
-	add(llama.VocabGetAddSEP(v.handle), sep)
-	tokens = append(tokens, v.tokens(p.Text, false)...)
+	if p.Query != "" {
+		tokens = append(tokens, v.tokens(p.Query, false)...)
+		add(llama.VocabGetAddEOS(v.handle), eos)
+		add(llama.VocabGetAddSEP(v.handle), sep)
+	}
+	tokens = append(tokens, v.cut(marked(p.Text, p.Marks))...)
 	add(llama.VocabGetAddEOS(v.handle), eos)
 	return tokens
 }
@@ -56,7 +58,11 @@ func pairParts(template string, p backend.Pair) []part {
 		if mark == "" {
 			return parts
 		}
-		parts = append(parts, part{text: texts[mark]})
+		if mark == "{document}" {
+			parts = append(parts, marked(p.Text, p.Marks)...)
+		} else {
+			parts = append(parts, part{text: texts[mark]})
+		}
 		template = template[at+len(mark):]
 	}
 }
