@@ -38,14 +38,15 @@ func text(s string) Pair { return Pair{Text: s} }
 func TestKeyGolden(t *testing.T) {
 	info, generate, score := full()
 	got := fmt.Sprintf("%s\ngenerate %v\ngenerate, least %v\nembed %v\nembed, empty %v\nscore %v\nrerank %v\n"+
-		"embed tokens %v\n",
+		"embed tokens %v\nlabel tokens %v\n",
 		keyVersion,
 		GenerateKey(info, generate),
 		GenerateKey(Info{}, &GenerateRequest{Messages: []Message{{Role: User, Text: "hi"}}, MaxTokens: 1}),
 		EncodeKey(info, Embedding, text("a text")), EncodeKey(info, Embedding, text("")),
 		ScoreKey(info, score),
 		EncodeKey(info, HeadOutputs, Pair{Query: "a query", Text: "a text"}),
-		EncodeKey(info, TokenEmbeddings, text("a text")))
+		EncodeKey(info, TokenEmbeddings, text("a text")),
+		EncodeKey(info, TokenOutputs, Pair{Query: "a query", Text: "a text"}))
 	path := filepath.Join("testdata", "keys.txt")
 	if *update {
 		if err := os.MkdirAll("testdata", 0o777); err != nil {
@@ -72,6 +73,8 @@ func TestKeyFields(t *testing.T) {
 		"Info.Model": true, // a name that the user may change
 		"Info.Slots": true, // how many at once, which does not matter to an answer
 		"Info.Ops":   true,
+
+		"Info.Activation": true, // what is put over an answer later
 	}
 	pair := Pair{Query: "query", Text: "text", Marks: []Mark{{2, "eos"}}}
 	marked := []Mark{{1, "sep"}}
@@ -79,9 +82,10 @@ func TestKeyFields(t *testing.T) {
 	for i := range generate.Messages { // score has the same
 		generate.Messages[i].Marks = marked
 	}
-	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [5]Key {
-		return [5]Key{GenerateKey(i, g), ScoreKey(i, s),
-			EncodeKey(i, Embedding, pair), EncodeKey(i, TokenEmbeddings, pair), EncodeKey(i, HeadOutputs, pair)}
+	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [6]Key {
+		return [6]Key{GenerateKey(i, g), ScoreKey(i, s),
+			EncodeKey(i, Embedding, pair), EncodeKey(i, TokenEmbeddings, pair), EncodeKey(i, HeadOutputs, pair),
+			EncodeKey(i, TokenOutputs, pair)}
 	}
 	before := keys(info, generate, score)
 	n := 0
@@ -214,6 +218,7 @@ func TestKeyBoundaries(t *testing.T) {
 
 	check("rerank a, b", EncodeKey(info, HeadOutputs, Pair{Query: "a", Text: "b"}))
 	check("rerank b, a", EncodeKey(info, HeadOutputs, Pair{Query: "b", Text: "a"}))
+	check("label tokens a, b", EncodeKey(info, TokenOutputs, Pair{Query: "a", Text: "b"}))
 	check("rerank ab", EncodeKey(info, HeadOutputs, Pair{Query: "ab", Text: ""}))
 	check("embed, query a, text b", EncodeKey(info, Embedding, Pair{Query: "a", Text: "b"})) // invalid, and no other's
 	mark := func(token string) []Mark { return []Mark{{1, token}} }
