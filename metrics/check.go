@@ -43,6 +43,11 @@ func checkModel(m Metric, role backend.Role, b backend.Backend) error {
 		return fmt.Errorf("%s needs %s that can %v, but %s on %s can only %v: name another",
 			m.Name, role.WithArticle(), want, info.Model, info.Engine, info.Ops)
 	}
+	if m.Fits != nil {
+		if err := m.Fits(role, info); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+	}
 	if role != backend.Encoder {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
@@ -38,6 +39,10 @@ type Metric struct {
 
 	Prompts []*prompts.Prompt // the prompts it asks with, as they are built in
 
+	// Fits reports why a model that can do what is asked of its role will not do: its labels are others, say. nil: any
+	// will do.
+	Fits func(role backend.Role, info backend.Info) error
+
 	// At returns the metric with what stands after an @ in its name, which it reads: retrieval/ndcg@7 has a
 	// cutoff of 7. nil: nothing may stand there.
 	At func(text string) (Metric, error)
@@ -63,6 +68,15 @@ type Finding struct {
 	Value   *float64 `json:"value,omitempty"`   // a similarity or probability
 	Reason  string   `json:"reason,omitempty"`  // the judge's own words
 	Where   string   `json:"where,omitempty"`   // where in the contexts: "context 2", "window 1 of 3"
+	Marks   []Mark   `json:"marks,omitempty"`   // the stretches of Text that count against it
+}
+
+// A Mark is a stretch of a [Finding]'s Text: the bytes from Low up to but not including High, which lie between
+// characters. Those of a text are in order and do not overlap.
+type Mark struct {
+	Low   int     `json:"low"`
+	High  int     `json:"high"`
+	Value float64 `json:"value"` // a probability
 }
 
 // Sentinel errors of a [Metric]'s Score.
