@@ -134,7 +134,7 @@ func (c bertConfig) pipeline(list string) (*pipeline, error) {
 			return slot{}, fmt.Errorf("it has no %.40q", text)
 		}
 		v.special[id] = true
-		return slot{text: -1, tokens: []token{{id, string(text)}}}, nil
+		return slot{text: -1, tokens: []token{{id: id, text: string(text)}}}, nil
 	}
 	cls, err := special(c.Cls)
 	sep, err2 := special(c.Sep)
@@ -159,7 +159,7 @@ func (c bertConfig) pipeline(list string) (*pipeline, error) {
 	}
 	return &pipeline{
 		added:     &added{raw: newTrie(nil), normalized: newTrie(nil)},
-		steps:     []normalizer{bertNormalizer{true, c.Chinese, strip, c.Lower}.normalize},
+		steps:     []normalizer{bertNormalizer{true, c.Chinese, strip, c.Lower}.normalizer()},
 		splitters: []splitter{bertSplit},
 		model:     m,
 		single:    []slot{cls, {text: 0}, sep},

@@ -97,7 +97,7 @@ func (f *file) pipeline() (*pipeline, error) {
 	if p.model, err = m.model(v); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	if p.added, err = newAdded(plain, p.normalize); err != nil {
+	if p.added, err = newAdded(plain, p.normalized); err != nil {
 		return nil, fmt.Errorf("added_tokens: %w", err)
 	}
 	return p, nil
@@ -222,6 +222,7 @@ type part struct {
 	Individual     bool            `json:"individual_digits"`
 	AddPrefixSpace *bool           `json:"add_prefix_space"`
 	UseRegex       *bool           `json:"use_regex"`
+	Length         *int            `json:"length"`
 	Replacement    string          `json:"replacement"`
 	PrependScheme  string          `json:"prepend_scheme"`
 	Split          *bool           `json:"split"`

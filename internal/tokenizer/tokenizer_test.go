@@ -79,7 +79,8 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("", "model: there is none")
-	check(`"model": {"type": "WordLevel", "vocab": {"a": 0}}`, "WordLevel")
+	check(`"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "u"}`, "unk_token")
+	check(`"model": {"type": "Letters", "vocab": {"a": 0}}`, "Letters")
 	check(`"model": {"type": "BPE", "vocab": {}}`, "empty")
 	check(`"model": {"type": "BPE", "vocab": {"a": -1}}`, "outside")
 	check(`"model": {"type": "BPE", "vocab": {"a": 2000000000}}`, "outside")
@@ -98,6 +99,7 @@ func TestRefused(t *testing.T) {
 	with(`"normalizer": {"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""}`, "matches nothing")
 	with(`"normalizer": {"type": "Replace", "pattern": {"Regex": "^a"}, "content": ""}`, "anchor")
 	with(`"pre_tokenizer": {"type": "UnicodeScripts"}`, "UnicodeScripts")
+	with(`"pre_tokenizer": {"type": "FixedLength", "length": 0}`, "not positive")
 	with(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a(?=b)"}, "behavior": "Isolated"}`, "a(?=b)")
 	with(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a{900}b{900}"}, "behavior": "Isolated"}`, "steps")
 	with(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a++"}, "behavior": "Isolated"}`, "a++")
