@@ -25,6 +25,18 @@ func (words) Pair(first, second string) (tokenizer.Encoded, error) {
 	return encodeWords(first, second), nil
 }
 
+// Locate finds the words again.
+func (words) Locate(text string) ([][2]int, error) {
+	var spans [][2]int
+	at := 0
+	for _, word := range strings.Fields(text) {
+		low := at + strings.Index(text[at:], word)
+		at = low + len(word)
+		spans = append(spans, [2]int{low, at})
+	}
+	return spans, nil
+}
+
 func encodeWords(texts ...string) tokenizer.Encoded {
 	var e tokenizer.Encoded
 	add := func(id int64, kind int, token string, special bool) {
@@ -32,6 +44,10 @@ func encodeWords(texts ...string) tokenizer.Encoded {
 		e.Types = append(e.Types, int64(kind))
 		e.Tokens = append(e.Tokens, token)
 		e.Special = append(e.Special, special)
+		if special {
+			kind = -1
+		}
+		e.Pairs = append(e.Pairs, kind)
 	}
 	add(1, 0, "[CLS]", true)
 	for kind, text := range texts {
@@ -260,7 +276,7 @@ func TestOpenRefuses(t *testing.T) {
 	g.Input("pixel_values", graph.Float32, "batch", 3)
 	g.Node("Identity", "logits", []string{"pixel_values"})
 	g.Output("logits", graph.Float32, "batch", 3)
-	check("pixel_values", map[string]string{"model.onnx": string(g.Model("tiny"))}, Options{})
+	check("only input_ids, attention_mask, token_type_ids, position_ids", map[string]string{"model.onnx": string(g.Model("tiny"))}, Options{})
 	check("none is the logits", map[string]string{"model.onnx": string(unnamed())}, Options{})
 }
 
@@ -283,6 +299,9 @@ func TestContext(t *testing.T) {
 	check(config{}, 512)
 	check(config{Positions: 512, longest: 1e30}, 512)
 	check(config{Positions: 514}, 512) // RoBERTa
+	padding := 2
+	check(config{Positions: 515, Padding: &padding}, 512)
+	check(config{Positions: 514, Padding: &padding}, 514)
 	check(config{Positions: 8194, longest: 8192}, 8192)
 	check(config{Positions: 512, longest: 128}, 128)
 	check(config{longest: 2048}, 2048)

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/assay-eval/assay/backend"
 )
 
 // A folder is where a model lies, as Hugging Face publishes it.
@@ -69,8 +71,18 @@ const (
 
 // A config is what a folder says of its model, as far as it says it.
 type config struct {
-	Labels    map[string]string `json:"id2label"`
-	Positions int               `json:"max_position_embeddings"`
+	Family        string            `json:"model_type"`
+	Architectures []string          `json:"architectures"`
+	Labels        map[string]string `json:"id2label"`
+	Problem       string            `json:"problem_type"`
+	Positions     int               `json:"max_position_embeddings"`
+	Padding       *int              `json:"pad_token_id"`
+
+	// What sentence-transformers puts over a cross-encoder's logits: the name of a class, in two places.
+	Sentence struct {
+		Function string `json:"activation_fn"`
+	} `json:"sentence_transformers"`
+	Function string `json:"sbert_ce_default_activation_function"`
 
 	longest float64 // of tokenizer_config.json
 	pooling string  // "mean", "cls"; "" for one that is not known here
@@ -150,17 +162,26 @@ func readBounded(path string, most int64) ([]byte, error) {
 // defaultContext is what a model is taken to read that does not say.
 const defaultContext = 512
 
-// context is how many tokens the model reads at most: what the tokenizer and the table of positions allow. Models like
-// RoBERTa have two positions more than a power of two, and never use the first two.
+// origin is the position of the first token. Models like RoBERTa count from the one after the padding token's id, and
+// have as many positions more than a power of two.
+func (c *config) origin() int {
+	first := 2 // theirs, if the file does not say
+	if c.Padding != nil {
+		first = *c.Padding + 1
+	}
+	if rest := c.Positions - first; first > 1 && rest > 0 && rest&(rest-1) == 0 {
+		return first
+	}
+	return 0
+}
+
+// context is how many tokens the model reads at most: what the tokenizer and the table of positions allow.
 func (c *config) context() int {
 	most := 0
 	if c.longest >= 1 && c.longest < 1<<20 { // "no limit" is written as 1e30
 		most = int(c.longest)
 	}
-	positions := c.Positions
-	if below := positions - 2; below > 0 && below&(below-1) == 0 {
-		positions = below
-	}
+	positions := c.Positions - c.origin()
 	switch {
 	case positions <= 0 || positions > 1<<20:
 	case most == 0 || positions < most:
@@ -170,6 +191,35 @@ func (c *config) context() int {
 		return defaultContext
 	}
 	return most
+}
+
+// wholeSequences reports whether the model classifies texts or pairs rather than their tokens.
+func (c *config) wholeSequences() bool {
+	return slices.ContainsFunc(c.Architectures, func(name string) bool {
+		return strings.HasSuffix(name, "ForSequenceClassification")
+	})
+}
+
+// activation is what makes the answer of the n numbers of a classification head: what sentence-transformers was told,
+// or else what Hugging Face's pipelines do.
+func (c *config) activation(n int) backend.Activation {
+	for _, name := range []string{c.Sentence.Function, c.Function} {
+		switch name[strings.LastIndexByte(name, '.')+1:] {
+		case "Sigmoid":
+			return backend.Sigmoid
+		case "Softmax":
+			return backend.Softmax
+		case "Identity":
+			return backend.Linear
+		}
+	}
+	switch {
+	case c.Problem == "regression":
+		return backend.Linear
+	case c.Problem == "multi_label_classification" || n == 1:
+		return backend.Sigmoid
+	}
+	return backend.Softmax
 }
 
 // labels are the names of a classification head's outputs, in their order; none where they only number them.

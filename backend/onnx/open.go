@@ -99,14 +99,15 @@ func (e *Engine) set(ctx context.Context, o *Options, f folder, c *config) (err 
 	if err := checkInputs(e.session.Inputs); err != nil {
 		return err
 	}
-	if err := e.choose(e.session.Outputs); err != nil {
+	if err := e.choose(e.session.Outputs, c); err != nil {
 		return err
 	}
-	if e.info.Ops.Has(backend.CanClassify) {
+	if e.head != "" || e.labels != "" {
 		if e.info.Labels, err = c.labels(); err != nil {
 			return err
 		}
 	}
+	e.origin = int64(c.origin())
 	e.info.Context = c.context()
 	if o.Context > e.info.Context {
 		return fmt.Errorf("it reads %d tokens and cannot be given %d: ask for no more", e.info.Context, o.Context)
@@ -119,7 +120,7 @@ func (e *Engine) set(ctx context.Context, o *Options, f folder, c *config) (err 
 		e.info.Slots = runtime.GOMAXPROCS(0)
 	}
 	e.cores = make(chan struct{}, e.info.Slots)
-	return e.try(ctx)
+	return e.try(ctx, c)
 }
 
 // nameOf is what a model goes by if it is given no name: its folder's, or its file's where that is not model.onnx.
@@ -134,12 +135,15 @@ func nameOf(f folder) string {
 	return name
 }
 
+// given are the inputs that a graph can have, all or some.
+var given = []string{"input_ids", "attention_mask", "token_type_ids", "position_ids"}
+
 // checkInputs reports a graph that wants what a text does not give.
 func checkInputs(inputs []Slot) error {
 	for _, in := range inputs {
-		if !slices.Contains([]string{"input_ids", "attention_mask", "token_type_ids"}, in.Name) || in.Type != graph.Int64 {
-			return fmt.Errorf("its graph wants the input %.80q (ONNX's type %d): only input_ids, attention_mask and "+
-				"token_type_ids of int64 are given", in.Name, in.Type)
+		if !slices.Contains(given, in.Name) || in.Type != graph.Int64 && in.Type != graph.Int32 {
+			return fmt.Errorf("its graph wants the input %.80q (ONNX's type %d): only %s of int64 or int32 are given",
+				in.Name, in.Type, strings.Join(given, ", "))
 		}
 		if len(in.Shape) != 2 || in.Shape[0] > 1 || in.Shape[1] >= 0 {
 			return fmt.Errorf("its input %s has the shape %v: export it with a number of tokens that is left open",
@@ -152,8 +156,10 @@ func checkInputs(inputs []Slot) error {
 	return nil
 }
 
-// choose finds the outputs that the engine's abilities rest on.
-func (e *Engine) choose(outputs []Slot) error {
+// choose finds the outputs that the engine's abilities rest on. Logits for each token are those of a token
+// classification head, unless config.json says that the model classifies whole sequences: then the first token's are
+// meant, as of a T5 encoder whose head stands on every token.
+func (e *Engine) choose(outputs []Slot, c *config) error {
 	for _, out := range outputs {
 		if out.Type != graph.Float32 && out.Type != graph.Float16 {
 			continue
@@ -162,6 +168,12 @@ func (e *Engine) choose(outputs []Slot) error {
 		case name == "logits" && rank == 2:
 			e.head = name
 			e.info.Ops |= backend.CanClassify
+		case name == "logits" && rank == 3 && c.wholeSequences():
+			e.head, e.first = name, true
+			e.info.Ops |= backend.CanClassify
+		case name == "logits" && rank == 3:
+			e.labels = name
+			e.info.Ops |= backend.CanLabelTokens
 		case (name == "last_hidden_state" || name == "token_embeddings") && rank == 3 && e.hidden == "":
 			e.hidden = name
 			e.info.Ops |= backend.CanEmbedTokens
@@ -177,15 +189,15 @@ func (e *Engine) choose(outputs []Slot) error {
 		for _, out := range outputs {
 			names = append(names, fmt.Sprintf("%.80q %v", out.Name, out.Shape))
 		}
-		return fmt.Errorf("its graph gives %s: none is the logits [n, labels] of a classification head, a "+
-			"last_hidden_state [n, tokens, width] or a sentence_embedding [n, width]", strings.Join(names, ", "))
+		return fmt.Errorf("its graph gives %s: none is the logits [n, labels] of a classification head or "+
+			"[n, tokens, labels] of one for tokens, a last_hidden_state [n, tokens, width] or a sentence_embedding [n, width]", strings.Join(names, ", "))
 	}
 	return nil
 }
 
 // try encodes a word in every way that the model is to be used, so that a graph that cannot be computed, or gives other
 // shapes than it says, is refused before a run.
-func (e *Engine) try(ctx context.Context) error {
+func (e *Engine) try(ctx context.Context, c *config) error {
 	for _, output := range backend.Outputs() {
 		if !e.info.Ops.Has(output.Op()) {
 			continue
@@ -194,10 +206,26 @@ func (e *Engine) try(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("trying it: %w", err)
 		}
-		if output == backend.HeadOutputs && len(e.info.Labels) > 0 && len(item.Vectors[0]) != len(e.info.Labels) {
-			return fmt.Errorf("its classification head gives %d numbers where config.json names %d labels",
-				len(item.Vectors[0]), len(e.info.Labels))
+		if output == backend.HeadOutputs || output == backend.TokenOutputs && len(item.Vectors) > 0 {
+			if err := e.name(len(item.Vectors[0]), c); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
+}
+
+// name names the n numbers of a classification head. Several without names are numbered, as Hugging Face does.
+func (e *Engine) name(n int, c *config) error {
+	if len(e.info.Labels) > 0 && n != len(e.info.Labels) {
+		return fmt.Errorf("its classification head gives %d numbers where config.json names %d labels",
+			n, len(e.info.Labels))
+	}
+	if len(e.info.Labels) == 0 && n > 1 {
+		for i := range n {
+			e.info.Labels = append(e.info.Labels, fmt.Sprintf("LABEL_%d", i))
+		}
+	}
+	e.info.Activation = c.activation(n)
 	return nil
 }
