@@ -100,10 +100,14 @@ func openTiny(t testing.TB, o Options) *Engine {
 	return e
 }
 
-// TestSuite holds the engine to the contract of backend.Backend.
+// TestSuite holds the engine to the contract of backend.Backend, with a head for pairs and with one for tokens.
 func TestSuite(t *testing.T) {
 	library(t)
-	folder := tinyFolder(t, "last_hidden_state", "logits")
+	t.Run("Pairs", func(t *testing.T) { testSuite(t, tinyFolder(t, "last_hidden_state", "logits")) })
+	t.Run("Tokens", func(t *testing.T) { testSuite(t, tinyFolder(t, tokenLogits)) })
+}
+
+func testSuite(t *testing.T, folder string) {
 	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend {
 		return openTiny(t, Options{Model: folder})
 	}})
@@ -276,7 +280,8 @@ func TestOpenRefuses(t *testing.T) {
 	g.Input("pixel_values", graph.Float32, "batch", 3)
 	g.Node("Identity", "logits", []string{"pixel_values"})
 	g.Output("logits", graph.Float32, "batch", 3)
-	check("only input_ids, attention_mask, token_type_ids, position_ids", map[string]string{"model.onnx": string(g.Model("tiny"))}, Options{})
+	check("only input_ids, attention_mask, token_type_ids, position_ids of int64 or int32",
+		map[string]string{"model.onnx": string(g.Model("tiny"))}, Options{})
 	check("none is the logits", map[string]string{"model.onnx": string(unnamed())}, Options{})
 }
 

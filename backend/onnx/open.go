@@ -190,7 +190,8 @@ func (e *Engine) choose(outputs []Slot, c *config) error {
 			names = append(names, fmt.Sprintf("%.80q %v", out.Name, out.Shape))
 		}
 		return fmt.Errorf("its graph gives %s: none is the logits [n, labels] of a classification head or "+
-			"[n, tokens, labels] of one for tokens, a last_hidden_state [n, tokens, width] or a sentence_embedding [n, width]", strings.Join(names, ", "))
+			"[n, tokens, labels] of one for tokens, a last_hidden_state [n, tokens, width] or a sentence_embedding "+
+			"[n, width]", strings.Join(names, ", "))
 	}
 	return nil
 }
