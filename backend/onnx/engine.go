@@ -23,6 +23,8 @@ type Engine struct {
 	pooling  string // how hidden becomes a text's vector: "mean", "cls"; "" if that is not known
 	origin   int64  // the position of the first token, where the graph asks for positions
 
+	choice string // why this graph was opened, of several
+
 	cores chan struct{} // holds one for each input that is being computed
 
 	closing sync.Once

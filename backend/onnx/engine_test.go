@@ -285,6 +285,41 @@ func TestOpenRefuses(t *testing.T) {
 	check("none is the logits", map[string]string{"model.onnx": string(unnamed())}, Options{})
 }
 
+// TestChoice takes the graph of a folder that suits: the model as it was trained if it is there.
+func TestChoice(t *testing.T) {
+	check := func(kernels, want string, names ...string) {
+		t.Helper()
+		f, err := chooseGraph("dir", names, kernels)
+		got := f.graph
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want || err == nil && (f.choice == "") != (len(names) == 1) {
+			t.Errorf("of %q, %q was chosen (%s), want %q", names, got, f.choice, want)
+		}
+	}
+	check("avx2", "encoder_model.onnx", "encoder_model.onnx")
+	check("avx2", "model.onnx", "model_O4.onnx", "model_quantized.onnx", "model.onnx", "model_fp16.onnx")
+	check("avx2", "model_O2.onnx", "model_O4.onnx", "model_quantized.onnx", "model_O2.onnx")
+	check("avx2", "model_int8.onnx", "model_fp16.onnx", "model_int8.onnx", "model_q4.onnx")
+	check("avx512vnni", "model_qint8_avx512_vnni.onnx", "model_qint8_arm64.onnx", "model_qint8_avx512.onnx",
+		"model_qint8_avx512_vnni.onnx", "model_quint8_avx2.onnx")
+	check("avx512", "model_qint8_avx512.onnx", "model_qint8_avx512.onnx", "model_qint8_avx512_vnni.onnx",
+		"model_quint8_avx2.onnx")
+	check("amx", "onnx/model_quint8_avx2.onnx", "onnx/model_fp16.onnx", "onnx/model_quint8_avx2.onnx")
+	check("avx2", "dir holds decoder_model.onnx, encoder_model.onnx, none of which is known to be the model: "+
+		"name one by its path", "decoder_model.onnx", "encoder_model.onnx")
+	check("avx2", "dir holds neither onnx/model.onnx nor model.onnx: name its .onnx file")
+
+	dir := files(t, map[string]string{"onnx/model_q4.onnx": "x", "onnx/model_int8.onnx": "x", "model.onnx": "x"})
+	if f, err := findFolder(dir); err != nil || filepath.Base(f.graph) != "model_int8.onnx" || !Is(dir) {
+		t.Errorf("%+v was found (%v)", f, err)
+	}
+	if Is(files(t, map[string]string{"config.json": "{}", "onnx/readme": ""})) {
+		t.Error("a folder without a graph is one of ONNX")
+	}
+}
+
 // unnamed is a graph whose output has a name that says nothing.
 func unnamed() []byte {
 	var g graph.Graph

@@ -43,6 +43,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("%s: %w", o.Model, err)
 	}
 	if o.Log != nil {
+		if e.choice != "" {
+			o.Log("%s: %s", e.info.Model, e.choice)
+		}
 		o.Log("%s: %v on %s, %d tokens of context, %d texts side by side",
 			e.info.Model, e.info.Ops, e.info.Engine, e.info.Context, e.info.Slots)
 	}
@@ -77,7 +80,7 @@ func open(ctx context.Context, lib *Library, o *Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{lib: lib, session: session, cutter: o.cutter, pooling: c.pooling, quit: make(chan struct{})}
+	e := &Engine{lib: lib, session: session, cutter: o.cutter, pooling: c.pooling, choice: f.choice, quit: make(chan struct{})}
 	e.info = backend.Info{Engine: fmt.Sprintf("%v %s %s", lib, Kernels(), outline.numbers), Model: o.Name, Digest: digest}
 	if err := e.set(ctx, o, f, c); err != nil {
 		session.Close()

@@ -203,6 +203,17 @@ func TestVocabulary(t *testing.T) {
 	}
 	write("tokenizer.json", string(data))
 	check("The Café", true)
+	write("tokenizer_config.json", `{"do_lower_case": false, "tokenizer_class": "PreTrainedTokenizerFast"}`)
+	check("The Café", true) // only BERT's classes rewrite their tokenizer.json
+	for class, same := range map[string]bool{`"do_lower_case": false`: false, `"strip_accents": false`: false,
+		`"do_lower_case": true, "strip_accents": null, "tokenize_chinese_chars": true`: true} {
+		write("tokenizer_config.json", `{"tokenizer_class": "BertTokenizerFast", `+class+`}`)
+		check("The Café", same)
+	}
+	write("tokenizer_config.json", "{")
+	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "tokenizer_config.json") {
+		t.Errorf("error %v", err)
+	}
 }
 
 func BenchmarkSingle(b *testing.B) {
