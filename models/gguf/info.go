@@ -30,8 +30,8 @@ type Info struct {
 	KVBytes      int64    `json:"kv_bytes_per_token"`   // of KV cache for each token at 16 bits, all layers; at most
 	Splits       int      `json:"splits,omitempty"`     // files that the model is spread over
 
-	// Activation is what makes the numbers of the classification head probabilities: "softmax", "sigmoid", "linear"
-	// where they are something else; "" if the file does not say.
+	// Activation is what is put over the numbers of the classification head: "softmax", "sigmoid", or "linear" for
+	// nothing; "" if the file does not say.
 	Activation string `json:"activation,omitempty"`
 
 	// SegmentB is the id of the first token of the vocabulary's second copy, in which the second text of a pair is

@@ -120,7 +120,7 @@ func (t *safetensor) write(w io.Writer, target TensorType) error {
 
 // floats returns the first n values of a tensor.
 func (t *safetensor) floats(n int64) ([]float32, error) {
-	if have, _ := elements(t.Shape); n > have || n > maxFloats {
+	if have, _ := elements(t.Shape); n > have || have > maxFloats {
 		return nil, fmt.Errorf("it has %d values, and %d are wanted, at most %d", have, n, maxFloats)
 	}
 	var b bytes.Buffer

@@ -6,10 +6,10 @@
 //
 //	{
 //	  "version": 1,
-//	  "pooling": "first",             what the head reads: the vector of the "first" token or the "last", or the "mean"
+//	  "pooling": "first",             what it reads: the vector of the "first" token, the "last", "each", or the "mean"
 //	  "chat": false,                  a pair is a question and its answer in the model's chat template
 //	  "labels": ["no", "yes"],        of the outputs, in their order; left out where the model names none
-//	  "activation": "softmax",        what makes the outputs probabilities: "softmax", "sigmoid", or "linear" where they are the answer
+//	  "activation": "softmax",        what is put over the outputs: "softmax", "sigmoid", or "linear" for nothing
 //	  "layers": [                     in the order in which they are computed
 //	    {
 //	      "weight": {"shape": [768, 768], "f32": "..."},   a row for each output; float32, little-endian, base64

@@ -16,7 +16,7 @@ import (
 // A Head turns the pooled vector of a text into the numbers of a classifier, a reranker or a reward model.
 type Head struct {
 	Version    int      `json:"version"`
-	Pooling    string   `json:"pooling"` // First, Last or Mean
+	Pooling    string   `json:"pooling"` // First, Last, Mean or Each
 	Chat       bool     `json:"chat,omitempty"`
 	Labels     []string `json:"labels,omitempty"`
 	Activation string   `json:"activation,omitempty"` // "softmax", "sigmoid", "linear"; "": not known
@@ -28,6 +28,7 @@ const (
 	First = "first" // the vector of the first token, [CLS] or <s>
 	Last  = "last"  // that of the last token
 	Mean  = "mean"  // the mean over all tokens
+	Each  = "each"  // that of every token, one after another: the head classifies tokens
 )
 
 // A Layer is a matrix with what may come after it: a bias, an activation, a layer norm, in this order.
@@ -124,8 +125,8 @@ func (h *Head) Check() error {
 	switch {
 	case h.Version != version:
 		return fmt.Errorf("its version is %d, and this program reads %d", h.Version, version)
-	case !slices.Contains([]string{First, Last, Mean}, h.Pooling):
-		return fmt.Errorf("its pooling is %.40q: it takes %s, %s or %s", h.Pooling, First, Last, Mean)
+	case !slices.Contains([]string{First, Last, Mean, Each}, h.Pooling):
+		return fmt.Errorf("its pooling is %.40q: it takes %s, %s, %s or %s", h.Pooling, First, Last, Mean, Each)
 	case !slices.Contains([]string{"", "softmax", "sigmoid", "linear"}, h.Activation):
 		return fmt.Errorf("its activation is %.40q: it takes softmax, sigmoid, linear or none", h.Activation)
 	case len(h.Layers) < 1 || len(h.Layers) > maxLayers:
