@@ -40,30 +40,31 @@ func lastIndex(whole, part []llama.Token) int {
 	return -1
 }
 
-// spans finds pieces in the text that they spell: see [backend.Encoded]. A vocabulary may put a space before the
-// first word.
+// spans finds pieces in the text that they spell: see [backend.Encoded]. Vocabularies may add white space before a text
+// and change how much there is between words; apart from that they must spell it as it is.
 func spans(text string, pieces []string) ([]backend.Span, error) {
 	list := make([]backend.Span, len(pieces))
 	at := 0
 	for i, piece := range pieces {
-		if i == 0 && !strings.HasPrefix(text, piece) {
-			piece = strings.TrimPrefix(piece, " ")
+		if word := strings.TrimLeftFunc(piece, unicode.IsSpace); word != "" {
+			piece = word
+			at = len(text) - len(strings.TrimLeftFunc(text[at:], unicode.IsSpace))
+		} else if !strings.HasPrefix(text[at:], piece) {
+			piece = ""
 		}
 		if !strings.HasPrefix(text[at:], piece) {
-			return nil, fmt.Errorf("%w: the model's vocabulary spells the text in another way (at %.40q it has %.40q), so "+
-				"that its tokens have no place in it", backend.ErrInvalid, text[at:], piece)
+			return nil, fmt.Errorf("%w: the model's vocabulary spells the text in another way (it has %.40q at %.40q), so "+
+				"that its tokens have no place in it", backend.ErrInvalid, piece, text[at:])
 		}
-		end := at + len(piece)
-		low := at + len(piece) - len(strings.TrimLeftFunc(piece, unicode.IsSpace))
+		low, high := at, at+len(piece)
+		at = high
 		for low > 0 && low < len(text) && !utf8.RuneStart(text[low]) {
 			low--
 		}
-		high := end
 		for high < len(text) && !utf8.RuneStart(text[high]) {
 			high++
 		}
-		list[i] = backend.Span{Low: low, High: max(low, high)}
-		at = end
+		list[i] = backend.Span{Low: low, High: high}
 	}
 	return list, nil
 }

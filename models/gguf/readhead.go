@@ -18,8 +18,8 @@ import (
 //
 // It knows the heads of Hugging Face's classifiers of texts and of tokens for RoBERTa, XLM-R, BERT without segments,
 // DistilBERT and ModernBERT; a linear layer on T5's encoder, on each token or, unless the model says that it classifies
-// tokens, on the first, as HHEM-2.1 has it; and that of decoders (score.weight on the last token), as reward models have
-// it.
+// tokens, on the first, as HHEM-2.1 has it; and that of decoders (score.weight on the last token, as reward models have
+// it, or on each).
 func ReadHead(dir string) (*head.Head, error) {
 	c, err := readClassifierConfig(dir)
 	if err != nil {
@@ -82,8 +82,10 @@ func (c *classifierConfig) head(w *headWeights) (*head.Head, error) {
 		w.layer(h, "classifier", "")
 	case w.t5() && w.has("classifier.weight"):
 		w.layer(h, "classifier", "")
-	case w.has("score.weight") && !tokens:
-		h.Pooling, h.Chat = head.Last, true
+	case w.has("score.weight"):
+		if !tokens {
+			h.Pooling, h.Chat = head.Last, true
+		}
 		w.layer(h, "score", "")
 	default:
 		return nil, fmt.Errorf("how the head of a model of type %.40q is computed is not known here: give its folder to "+
