@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,14 @@ func TestArchitectures(t *testing.T) {
 			}
 			if i := e.Info(); !slices.Equal(i.Labels, a.labels) || i.Activation != a.activation {
 				t.Errorf("labels %q by %q, want %q by %q", i.Labels, i.Activation, a.labels, a.activation)
+			}
+			d, err := Describe(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i := e.Info(); d.Ops != i.Ops || d.Context != i.Context || !slices.Equal(d.Labels, i.Labels) ||
+				d.Activation != i.Activation || !reflect.DeepEqual(d.Inputs, e.session.Inputs) {
+				t.Errorf("its files are described as %+v", d)
 			}
 			for _, c := range cases {
 				want, ok := c.Answers[name]

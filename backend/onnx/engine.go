@@ -15,14 +15,8 @@ type Engine struct {
 	session *Session
 	cutter  tokenizer.Tokenizer
 
-	head     string // the output that is a classification head's; "" if there is none
-	first    bool   // head has numbers for each token, of which the first token's are those of the pair
-	labels   string // the output that is a token classification head's
-	hidden   string // the one that has a vector for each token
-	sentence string // the one that is a text's vector
-	pooling  string // how hidden becomes a text's vector: "mean", "cls"; "" if that is not known
-	origin   int64  // the position of the first token, where the graph asks for positions
-
+	reading
+	origin int64  // the position of the first token, where the graph asks for positions
 	choice string // why this graph was opened, of several
 
 	cores chan struct{} // holds one for each input that is being computed

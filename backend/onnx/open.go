@@ -80,7 +80,7 @@ func open(ctx context.Context, lib *Library, o *Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{lib: lib, session: session, cutter: o.cutter, pooling: c.pooling, choice: f.choice, quit: make(chan struct{})}
+	e := &Engine{lib: lib, session: session, cutter: o.cutter, choice: f.choice, quit: make(chan struct{})}
 	e.info = backend.Info{Engine: fmt.Sprintf("%v %s %s", lib, Kernels(), outline.numbers), Model: o.Name, Digest: digest}
 	if err := e.set(ctx, o, f, c); err != nil {
 		session.Close()
@@ -102,9 +102,10 @@ func (e *Engine) set(ctx context.Context, o *Options, f folder, c *config) (err 
 	if err := checkInputs(e.session.Inputs); err != nil {
 		return err
 	}
-	if err := e.choose(e.session.Outputs, c); err != nil {
+	if e.reading, err = c.reading(e.session.Outputs); err != nil {
 		return err
 	}
+	e.info.Ops = e.ops
 	if e.head != "" || e.labels != "" {
 		if e.info.Labels, err = c.labels(); err != nil {
 			return err
@@ -159,44 +160,56 @@ func checkInputs(inputs []Slot) error {
 	return nil
 }
 
-// choose finds the outputs that the engine's abilities rest on. Logits for each token are those of a token
+// A reading is which of a graph's outputs are read, and as what.
+type reading struct {
+	ops      backend.Ops
+	head     string // the output that is a classification head's; "" if there is none
+	first    bool   // head has numbers for each token, of which the first token's are those of the pair
+	labels   string // the output that is a token classification head's
+	hidden   string // the one that has a vector for each token
+	sentence string // the one that is a text's vector
+	pooling  string // how hidden becomes a text's vector: "mean", "cls"; "" if that is not known
+}
+
+// reading finds the outputs that the engine's abilities rest on. Logits for each token are those of a token
 // classification head, unless config.json says that the model classifies whole sequences: then the first token's are
 // meant, as of a T5 encoder whose head stands on every token.
-func (e *Engine) choose(outputs []Slot, c *config) error {
+func (c *config) reading(outputs []Slot) (reading, error) {
+	r := reading{pooling: c.pooling}
 	for _, out := range outputs {
 		if out.Type != graph.Float32 && out.Type != graph.Float16 {
 			continue
 		}
 		switch name, rank := out.Name, len(out.Shape); {
 		case name == "logits" && rank == 2:
-			e.head = name
-			e.info.Ops |= backend.CanClassify
+			r.head = name
+			r.ops |= backend.CanClassify
 		case name == "logits" && rank == 3 && c.wholeSequences():
-			e.head, e.first = name, true
-			e.info.Ops |= backend.CanClassify
+			r.head, r.first = name, true
+			r.ops |= backend.CanClassify
 		case name == "logits" && rank == 3:
-			e.labels = name
-			e.info.Ops |= backend.CanLabelTokens
-		case (name == "last_hidden_state" || name == "token_embeddings") && rank == 3 && e.hidden == "":
-			e.hidden = name
-			e.info.Ops |= backend.CanEmbedTokens
+			r.labels = name
+			r.ops |= backend.CanLabelTokens
+		case (name == "last_hidden_state" || name == "token_embeddings") && rank == 3 && r.hidden == "":
+			r.hidden = name
+			r.ops |= backend.CanEmbedTokens
 		case name == "sentence_embedding" && rank == 2:
-			e.sentence = name
+			r.sentence = name
 		}
 	}
-	if e.sentence != "" || e.hidden != "" && e.pooling != "" {
-		e.info.Ops |= backend.CanEmbed
+	if r.sentence != "" || r.hidden != "" && r.pooling != "" {
+		r.ops |= backend.CanEmbed
 	}
-	if e.info.Ops == 0 {
+	if r.ops == 0 {
 		var names []string
 		for _, out := range outputs {
 			names = append(names, fmt.Sprintf("%.80q %v", out.Name, out.Shape))
 		}
-		return fmt.Errorf("its graph gives %s: none is the logits [n, labels] of a classification head or "+
+		return r, fmt.Errorf("its graph gives %s: none is the logits [n, labels] of a classification head or "+
 			"[n, tokens, labels] of one for tokens, a last_hidden_state [n, tokens, width] or a sentence_embedding "+
 			"[n, width]", strings.Join(names, ", "))
 	}
-	return nil
+	return r, nil
 }
 
 // try encodes a word in every way that the model is to be used, so that a graph that cannot be computed, or gives other
@@ -219,17 +232,22 @@ func (e *Engine) try(ctx context.Context, c *config) error {
 	return nil
 }
 
-// name names the n numbers of a classification head. Several without names are numbered, as Hugging Face does.
-func (e *Engine) name(n int, c *config) error {
-	if len(e.info.Labels) > 0 && n != len(e.info.Labels) {
-		return fmt.Errorf("its classification head gives %d numbers where config.json names %d labels",
-			n, len(e.info.Labels))
+// name names the n numbers of a classification head.
+func (e *Engine) name(n int, c *config) (err error) {
+	e.info.Labels, err = named(e.info.Labels, n)
+	e.info.Activation = c.activation(n)
+	return err
+}
+
+// named are the labels of n numbers. Several without labels are numbered, as Hugging Face does.
+func named(labels []string, n int) ([]string, error) {
+	if len(labels) > 0 && n > 0 && n != len(labels) {
+		return nil, fmt.Errorf("its classification head gives %d numbers where config.json names %d labels", n, len(labels))
 	}
-	if len(e.info.Labels) == 0 && n > 1 {
+	if len(labels) == 0 && n > 1 {
 		for i := range n {
-			e.info.Labels = append(e.info.Labels, fmt.Sprintf("LABEL_%d", i))
+			labels = append(labels, fmt.Sprintf("LABEL_%d", i))
 		}
 	}
-	e.info.Activation = c.activation(n)
-	return nil
+	return labels, nil
 }
