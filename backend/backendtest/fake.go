@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -175,6 +176,11 @@ func (f *Fake) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend
 		return nil, backend.Unsupported(info, needs)
 	}
 	for _, p := range req.Inputs {
+		for _, m := range p.Marks {
+			if !slices.Contains(backend.NamedTokens(), m.Token) && !strings.HasPrefix(m.Token, "<") {
+				return nil, backend.UnknownToken(info, m.Token)
+			}
+		}
 		if n := Tokens(p.Query) + Tokens(p.Text); n > info.Context {
 			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
 		}

@@ -38,7 +38,7 @@ func newChat(source, bos, eos string) (*chat, error) {
 		return nil, fmt.Errorf("the model's chat template cannot be read: %w", err)
 	}
 	user := []turn{{role: backend.User, text: " " + mark(0) + " "}}
-	text, err := c.fill(user, nil)
+	text, err := c.fill(user, nil, true)
 	if err != nil {
 		return nil, fmt.Errorf("the model's chat template fails on a plain question: %w", err)
 	}
@@ -46,9 +46,9 @@ func newChat(source, bos, eos string) (*chat, error) {
 		return nil, errors.New("the model's chat template leaves out the user's message")
 	}
 	c.trims = !strings.Contains(text, user[0].text)
-	text, err = c.fill([]turn{{role: backend.System, text: mark(0)}, {role: backend.User, text: mark(1)}}, nil)
+	text, err = c.fill([]turn{{role: backend.System, text: mark(0)}, {role: backend.User, text: mark(1)}}, nil, true)
 	c.system = err == nil && strings.Contains(text, mark(0)) && strings.Contains(text, mark(1))
-	text, err = c.fill(user, []string{mark(1)})
+	text, err = c.fill(user, []string{mark(1)}, true)
 	c.documents = err == nil && strings.Contains(text, mark(0)) && strings.Contains(text, mark(1))
 	return c, nil
 }
@@ -69,6 +69,20 @@ var markPattern = regexp.MustCompile(`zqmessage([0-9]+)zq`)
 // render returns the conversation with the start of the reply, as parts of the template and parts of
 // the messages and documents.
 func (c *chat) render(messages []backend.Message, documents ...string) ([]part, error) {
+	return c.parts(messages, documents, true)
+}
+
+// said returns a question with its answer, as a reward model reads it: nothing follows the answer's turn.
+func (c *chat) said(p backend.Pair) ([]part, error) {
+	messages := []backend.Message{{Role: backend.User, Text: p.Query}, {Role: backend.Assistant, Text: p.Text}}
+	if p.Query == "" {
+		messages = messages[1:]
+	}
+	return c.parts(messages, nil, false)
+}
+
+// parts renders a conversation, with the start of a reply or without.
+func (c *chat) parts(messages []backend.Message, documents []string, reply bool) ([]part, error) {
 	turns := c.turns(messages)
 	if c.template == nil {
 		var parts []part
@@ -88,7 +102,7 @@ func (c *chat) render(messages []backend.Message, documents ...string) ([]part, 
 	for i := range documents {
 		shownAs[i] = mark(len(turns) + i)
 	}
-	text, err := c.fill(marks, shownAs)
+	text, err := c.fill(marks, shownAs, reply)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the model's chat template refuses the conversation: %v", backend.ErrInvalid, err)
 	}
@@ -170,7 +184,7 @@ func marked(text string, marks []backend.Mark) []part {
 
 // fill runs the template. It came with the model's file and may be anything, so that a panic of its
 // interpreter is the template's error.
-func (c *chat) fill(turns []turn, documents []string) (text string, err error) {
+func (c *chat) fill(turns []turn, documents []string, reply bool) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
@@ -182,7 +196,7 @@ func (c *chat) fill(turns []turn, documents []string) (text string, err error) {
 	}
 	given := map[string]any{
 		"messages":              messages,
-		"add_generation_prompt": true,
+		"add_generation_prompt": reply,
 		"enable_thinking":       false, // for the templates that know it: judging spends no tokens on thoughts
 		"bos_token":             c.bos,
 		"eos_token":             c.eos,

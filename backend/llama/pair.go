@@ -12,14 +12,21 @@ import (
 )
 
 // pair cuts a pair into tokens: with the model's own template if it has one, else as llama.cpp's server
-// does, with the tokens that the model wants before, between and after texts.
-func (m *model) pair(p backend.Pair) []llama.Token {
+// does, with the tokens that the model wants before, between and after texts. The second text of a model that knows
+// segments, with its end, is spelt in the vocabulary of segment B.
+func (m *model) pair(p backend.Pair) ([]llama.Token, error) {
 	v := m.vocab
 	switch {
-	case m.judge != "":
-		return v.cut(pairParts(m.judge, p))
+	case m.judge != "" && len(p.Marks) == 0:
+		return v.cut(pairParts(m.judge, p)), nil
+	case m.chat != nil && len(p.Marks) == 0:
+		parts, err := m.chat.said(p)
+		if err != nil {
+			return nil, err
+		}
+		return v.prompt(parts), nil
 	case p.Query == "" && len(p.Marks) == 0:
-		return v.tokens(p.Text, true)
+		return v.tokens(p.Text, true), nil
 	}
 	sep := llama.VocabSEP(v.handle)
 	eos := llama.VocabEOS(v.handle)
@@ -33,14 +40,19 @@ func (m *model) pair(p backend.Pair) []llama.Token {
 		}
 	}
 	add(true, v.bos)
+	second := math.MaxInt // where the second text begins
 	if p.Query != "" {
 		tokens = append(tokens, v.tokens(p.Query, false)...)
 		add(llama.VocabGetAddEOS(v.handle), eos)
 		add(llama.VocabGetAddSEP(v.handle), sep)
+		second = len(tokens)
 	}
 	tokens = append(tokens, v.cut(marked(p.Text, p.Marks))...)
 	add(llama.VocabGetAddEOS(v.handle), eos)
-	return tokens
+	for i := second; i < len(tokens); i++ {
+		tokens[i] += llama.Token(m.segmentB)
+	}
+	return tokens, nil
 }
 
 // pairParts puts a pair into a template, which marks their places as {query} and {document}.
@@ -58,11 +70,7 @@ func pairParts(template string, p backend.Pair) []part {
 		if mark == "" {
 			return parts
 		}
-		if mark == "{document}" {
-			parts = append(parts, marked(p.Text, p.Marks)...)
-		} else {
-			parts = append(parts, part{text: texts[mark]})
-		}
+		parts = append(parts, part{text: texts[mark]})
 		template = template[at+len(mark):]
 	}
 }

@@ -17,8 +17,8 @@
 //  2. a normalizer rewrites the rest (BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend,
 //     Replace, Nmt, the Precompiled table of SentencePiece, Sequence);
 //  3. a pre-tokenizer splits it (BertPreTokenizer, ByteLevel, Metaspace, Whitespace, WhitespaceSplit, Split,
-//     CharDelimiterSplit, Punctuation, Digits, Sequence);
-//  4. the model turns the pieces into tokens (WordPiece, BPE, Unigram);
+//     CharDelimiterSplit, Punctuation, Digits, FixedLength, Sequence);
+//  4. the model turns the pieces into tokens (WordPiece, BPE, Unigram, WordLevel);
 //  5. the post-processor puts special tokens around one text or two (TemplateProcessing, BertProcessing,
 //     RobertaProcessing, ByteLevel, Sequence).
 //
@@ -59,6 +59,17 @@ type Tokenizer interface {
 
 	// Pair encodes two texts, such as a question and a passage, or a premise and a hypothesis.
 	Pair(first, second string) (Encoded, error)
+
+	// Marked encodes one text in which special tokens stand: what comes before the first of them, then each with the
+	// text after it. They go by the names bos, eos, sep, cls and pad, or as the vocabulary spells them. One that it lacks
+	// is an [UnknownError].
+	Marked(before string, specials, after []string) (Encoded, error)
+
+	// Locate tells where each token of a text stands in it: the bytes from the first number up to the second. There is
+	// one for each token that Single or Pair makes of the text, special ones left out, in their order; where one begins
+	// never goes back. Both numbers lie between characters, and around the stretch there is no white space that belongs
+	// to the token, unless it is made of nothing else.
+	Locate(text string) ([][2]int, error)
 }
 
 // pipeline is the way of a text, read from a file.
@@ -69,6 +80,8 @@ type pipeline struct {
 	model     model
 	single    []slot
 	pair      []slot
+	specials  map[string]int32  // the special tokens by their spelling
+	called    map[string]string // the spelling of those that a folder's configuration names
 }
 
 // slot is a place of a template: special tokens, or the text (0 or 1).
@@ -79,26 +92,35 @@ type slot struct {
 }
 
 func (p *pipeline) Single(text string) (Encoded, error) {
-	return p.fill(p.single, text)
+	return p.filled(p.single, text)
 }
 
 func (p *pipeline) Pair(first, second string) (Encoded, error) {
-	return p.fill(p.pair, first, second)
+	return p.filled(p.pair, first, second)
 }
 
-// fill puts texts into a template.
-func (p *pipeline) fill(template []slot, texts ...string) (Encoded, error) {
+// filled puts texts into a template.
+func (p *pipeline) filled(template []slot, texts ...string) (Encoded, error) {
 	all := make([][]token, len(texts))
 	for i, text := range texts {
-		if len(text) > maxText {
-			return Encoded{}, fmt.Errorf("a text of %d bytes is longer than %d", len(text), maxText)
-		}
-		tokens, err := p.encode(strings.ToValidUTF8(text, "\uFFFD"))
-		if err != nil {
+		var err error
+		if all[i], err = p.tokens(text, true); err != nil {
 			return Encoded{}, err
 		}
-		all[i] = tokens
 	}
+	return p.fill(template, all...), nil
+}
+
+// tokens cuts a text into tokens. First says that no special token stands before it.
+func (p *pipeline) tokens(text string, first bool) ([]token, error) {
+	if len(text) > maxText {
+		return nil, fmt.Errorf("a text of %d bytes is longer than %d", len(text), maxText)
+	}
+	return p.encode(piece{text: strings.ToValidUTF8(text, "\uFFFD"), first: first})
+}
+
+// fill puts the tokens of texts into a template.
+func (p *pipeline) fill(template []slot, all ...[]token) Encoded {
 	var e Encoded
 	for _, s := range template {
 		tokens := s.tokens
@@ -113,47 +135,49 @@ func (p *pipeline) fill(template []slot, texts ...string) (Encoded, error) {
 			e.Pairs = append(e.Pairs, s.text)
 		}
 	}
-	return e, nil
+	return e
 }
 
-// encode gives the tokens of a text, without special ones.
-func (p *pipeline) encode(text string) ([]token, error) {
+// encode gives the tokens of a text, without special ones; where they stand in it, if the text comes with its places.
+func (p *pipeline) encode(text piece) ([]token, error) {
 	var out []token
 	for _, outer := range p.added.cut(text, p.added.raw) {
 		if outer.token != nil {
-			out = append(out, token{outer.token.ID, outer.text})
+			out = append(out, outer.whole())
 			continue
 		}
-		normalized, err := p.normalize(outer.text)
+		normalized, err := p.normalized(piece{text: outer.text, from: outer.from})
 		if err != nil {
 			return nil, err
 		}
 		for _, inner := range p.added.cut(normalized, p.added.normalized) {
 			if inner.token != nil {
-				out = append(out, token{inner.token.ID, inner.text})
+				out = append(out, inner.whole())
 				continue
 			}
 			if inner.text == "" {
 				continue
 			}
-			pieces := []piece{{inner.text, inner.first && outer.first}}
+			pieces := []piece{{inner.text, inner.first && outer.first && text.first, inner.from}}
 			for _, split := range p.splitters {
 				pieces = split(pieces)
 			}
 			for _, piece := range pieces {
+				before := len(out)
 				out = p.model.tokens(piece.text, out)
+				piece.from.place(out[before:])
 			}
 		}
 	}
 	return out, nil
 }
 
-// normalize runs the normalizers. A hostile file could make much out of little by them.
-func (p *pipeline) normalize(text string) (string, error) {
-	bound := min(maxGrowth*len(text)+1024, maxNormalized)
+// normalized runs the normalizers. A hostile file could make much out of little by them.
+func (p *pipeline) normalized(text piece) (piece, error) {
+	bound := min(maxGrowth*len(text.text)+1024, maxNormalized)
 	for _, step := range p.steps {
-		if text = step(text); len(text) > bound {
-			return "", fmt.Errorf("the normalizer makes more than %d bytes of a text", bound)
+		if text = text.rewritten(step); len(text.text) > bound {
+			return piece{}, fmt.Errorf("the normalizer makes more than %d bytes of a text", bound)
 		}
 	}
 	return text, nil

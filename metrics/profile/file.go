@@ -444,8 +444,8 @@ func (c *checker) form(j *judge, f formFile) {
 		if f.First.line == 0 || f.Second.line == 0 {
 			c.fail(f.First.line+f.Second.line, "a pair has a first and a second")
 		}
-		if j.first.marked() {
-			c.fail(f.First.line, "special tokens are for text and second")
+		if j.first.marked() || j.second.marked() {
+			c.fail(f.First.line, "special tokens are for a text: the model's own stand between those of a pair")
 		}
 	}
 	switch {

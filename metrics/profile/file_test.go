@@ -80,7 +80,7 @@ func TestLoadRefuses(t *testing.T) {
 	check("dimensions:\n  answer_relevance:\n", "", "no dimensions")
 	check("{{answer}}", "{{anwser}}", "mine.yaml:6: unknown place {{anwser}}: did you mean {{answer}}?")
 	check("{{answer}}", "{{answer}", "mine.yaml:6: a {{ is not closed")
-	check("{{question}}", "{{eos}}", "mine.yaml:5: special tokens are for text and second")
+	check("{{question}}", "{{eos}}", "mine.yaml:5: special tokens are for a text")
 	check("second: \"{{answer}}\"\n", "", "mine.yaml:5: a pair has a first and a second")
 	check("second:", "text: a\nsecond:", "mine.yaml:4: answer_relevance has 2 forms")
 	check("first: \"{{question}}\"\nsecond: \"{{answer}}\"\n", "", "has 0 forms")
