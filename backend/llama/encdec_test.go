@@ -295,7 +295,7 @@ func TestT5ScoreReference(t *testing.T) {
 	for _, gated := range []bool{false, true} {
 		m := newTinyT5(gated)
 		e := open(t, Options{Model: m.write(t), Threads: 1})
-		if want := backend.CanGenerate | backend.CanScore | backend.CanChoose; e.Info().Ops != want {
+		if want := backend.CanGenerate | backend.CanScore | backend.CanChoose | backend.CanMark; e.Info().Ops != want {
 			t.Errorf("Ops are %v, want %v", e.Info().Ops, want)
 		}
 		continuations := []string{"yes", "no", "q", "x y z", "x y q", "xylophone!", long}
