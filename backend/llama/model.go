@@ -283,7 +283,7 @@ func (m *model) ops() backend.Ops {
 	default:
 		ops |= backend.CanEmbed | backend.CanEmbedTokens
 	}
-	if m.chat != nil && m.chat.documents {
+	if m.writer != nil && m.chat.documents {
 		ops |= backend.CanReadDocuments
 	}
 	return ops
