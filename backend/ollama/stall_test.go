@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,10 +78,10 @@ func slowly(pause time.Duration, body string) http.HandlerFunc {
 type stall struct {
 	*fake
 	e        *Engine
-	asked    int           // how many requests of the script were asked for
-	unloads  int           // how many times the model was to be unloaded
-	began    time.Time     // when the script was set
-	released time.Duration // how long after that the model stays loaded
+	asked    atomic.Int32 // how many requests of the script were asked for
+	unloads  atomic.Int32 // how many times the model was to be unloaded
+	began    time.Time    // when the script was set
+	released atomic.Int64 // when the model is no longer loaded, in nanoseconds of Unix time
 }
 
 // stalling runs a test with a clock of its own.
@@ -99,11 +100,11 @@ func stalling(t *testing.T, name, model string, test func(t *testing.T, s *stall
 				if req.Model != model+":latest" || req.Prompt != "" || string(req.KeepAlive) != `"0s"` {
 					t.Errorf("asked to unload the model by %+v", req)
 				}
-				s.unloads++
+				s.unloads.Add(1)
 				fmt.Fprint(w, `{"done":true,"done_reason":"unload"}`)
 			})
 			s.on("/api/ps", func(w http.ResponseWriter, r *http.Request) {
-				if s.asked > 0 && time.Since(s.began) >= s.released {
+				if s.asked.Load() > 0 && time.Now().UnixNano() >= s.released.Load() {
 					fmt.Fprint(w, `{"models":[]}`)
 					return
 				}
@@ -123,18 +124,22 @@ func stalling(t *testing.T, name, model string, test func(t *testing.T, s *stall
 
 // script sets what a path answers, request by request; the last handler answers the rest.
 func (s *stall) script(path string, handlers ...http.HandlerFunc) {
-	s.asked, s.unloads, s.began = 0, 0, time.Now()
+	s.asked.Store(0)
+	s.unloads.Store(0)
+	s.began = time.Now()
 	s.on(path, func(w http.ResponseWriter, r *http.Request) {
-		s.asked++
-		handlers[min(s.asked, len(handlers))-1](w, r)
+		handlers[min(int(s.asked.Add(1)), len(handlers))-1](w, r)
 	})
 }
 
+// release has others use the model for so long from now.
+func (s *stall) release(after time.Duration) { s.released.Store(time.Now().Add(after).UnixNano()) }
+
 // came checks what came of a script, and when.
-func (s *stall) came(t *testing.T, asked, unloads int, after time.Duration) {
+func (s *stall) came(t *testing.T, asked, unloads int32, after time.Duration) {
 	t.Helper()
-	if took := time.Since(s.began); s.asked != asked || s.unloads != unloads || took != after {
-		t.Errorf("%d requests, %d times unloaded, in %v; want %d, %d, %v", s.asked, s.unloads, took, asked, unloads, after)
+	if a, u, took := s.asked.Load(), s.unloads.Load(), time.Since(s.began); a != asked || u != unloads || took != after {
+		t.Errorf("%d requests, %d times unloaded, in %v; want %d, %d, %v", a, u, took, asked, unloads, after)
 	}
 }
 
@@ -184,22 +189,22 @@ func TestStalls(t *testing.T) {
 	})
 	// Other requests keep the model loaded, for a while or for ever.
 	stalling(t, "Shared", "chat", func(t *testing.T, s *stall) {
-		s.released = limit + 2*unloadEvery
+		s.release(limit + 2*unloadEvery)
 		s.script("/api/chat", lost(""), good)
 		g, err := s.e.Generate(t.Context(), question("Hi", 20))
 		hello(t, g, err)
 		s.came(t, 2, 3, limit+2*unloadEvery)
 
-		s.released = time.Hour
+		s.release(time.Hour)
 		s.script("/api/chat", lost(""), good)
 		g, err = s.e.Generate(t.Context(), question("Hi", 20))
 		hello(t, g, err)
-		if took := time.Since(s.began); s.asked != 2 || took != 2*limit {
-			t.Errorf("%d requests in %v", s.asked, took)
+		if a, took := s.asked.Load(), time.Since(s.began); a != 2 || took != 2*limit {
+			t.Errorf("%d requests in %v", a, took)
 		}
 	})
 	stalling(t, "Cancelled", "chat", func(t *testing.T, s *stall) {
-		s.released = time.Hour
+		s.release(time.Hour)
 		for _, after := range []time.Duration{time.Millisecond, limit + unloadEvery/2} { // while it waits, and unloads
 			s.script("/api/chat", lost(""))
 			ctx, cancel := context.WithTimeout(t.Context(), after)
