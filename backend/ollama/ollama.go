@@ -69,11 +69,11 @@ type Options struct {
 	// short questions, which takes a second or two.
 	Slots int
 
-	// Stall is how long the server may send nothing about a request until it counts as lost. The time to read the
-	// request's texts comes on top: 10 ms a byte for each slot. A lost request is taken back, the model unloaded, as
-	// that is what makes Ollama work again, and the request sent once more; when that is lost too, it is an error
-	// wrapping [backend.ErrUnavailable]. The load of the model by Open may take six times as long, and is not
-	// asked for again. 0 means 5 minutes.
+	// Stall is how long the server may send nothing, of any answer to this engine, until a request counts as lost.
+	// The time to read the request's texts comes on top: 10 ms a byte for each slot. A lost request is taken back,
+	// the model unloaded, as that is what makes Ollama work again, and the request sent once more; when that is lost
+	// too, it is an error wrapping [backend.ErrUnavailable]. The load of the model by Open may take six times as
+	// long, and is not asked for again. 0 means 5 minutes.
 	Stall time.Duration
 
 	// Log, if not nil, is told what the user should know about the model and the server.
@@ -89,8 +89,11 @@ type Engine struct {
 	marks  *marks   // its control tokens
 	think  *api.ThinkValue
 	served int // requests served at once, as measured; 0 if not
-	stall  time.Duration
 	log    func(format string, args ...any)
+
+	stall time.Duration
+	born  time.Time
+	heard atomic.Int64 // when something last came of an answer, in nanoseconds since born
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -120,7 +123,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 }
 
 func newEngine(s *server, o Options) *Engine {
-	e := &Engine{server: s, stall: cmp.Or(o.Stall, defaultStall), log: o.Log, verifying: make(chan struct{}, 1)}
+	e := &Engine{server: s, stall: cmp.Or(o.Stall, defaultStall), born: time.Now(), log: o.Log,
+		verifying: make(chan struct{}, 1)}
 	if e.log == nil {
 		e.log = func(string, ...any) {}
 	}

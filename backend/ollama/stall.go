@@ -44,7 +44,7 @@ func (s *stalled) Error() string {
 
 func (s *stalled) Unwrap() error { return backend.ErrUnavailable }
 
-// patience returns how long the server may send nothing about a request whose texts have so many bytes. The server
+// patience returns how long the server may send nothing while it has a request whose texts have so many bytes. It
 // reads those of all its slots at the same time.
 func (e *Engine) patience(size int) time.Duration {
 	return e.stall + time.Duration(size)*time.Duration(min(max(e.info.Slots, 1), maxServed))*stallByte
@@ -63,14 +63,28 @@ func (e *Engine) insist(ctx context.Context, size int, send func(context.Context
 	return e.attempt(ctx, limit, send)
 }
 
-// attempt sends a request once, and takes it back when nothing has come for so long: a *stalled error.
+// attempt sends a request once, and takes it back when the server has sent nothing for so long, neither of this
+// request nor of another one of this engine, which it may be waiting for: a *stalled error.
 func (e *Engine) attempt(ctx context.Context, limit time.Duration, send func(context.Context, *exchange) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	x := e.server.exchange()
-	alarm := time.AfterFunc(limit, func() { cancel(&stalled{e.server, limit}) })
-	defer alarm.Stop()
-	x.received = func() { alarm.Reset(limit) }
+	x.received = func() { e.heard.Store(int64(time.Since(e.born))) }
+	from := time.Since(e.born)
+	go func() {
+		for {
+			wait := max(from, time.Duration(e.heard.Load())) + limit - time.Since(e.born)
+			if wait <= 0 {
+				cancel(&stalled{e.server, limit})
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+			}
+		}
+	}()
 	return x.outcome(ctx, send(ctx, x))
 }
 

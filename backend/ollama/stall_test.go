@@ -180,6 +180,25 @@ func TestStalls(t *testing.T) {
 		hello(t, g, err)
 		s.came(t, 1, 0, 3*(limit-time.Second))
 	})
+	stalling(t, "Queued", "chat", func(t *testing.T, s *stall) { // one waits until the other one's long reply is done
+		free := make(chan struct{})
+		s.script("/api/chat", func(w http.ResponseWriter, r *http.Request) {
+			slowly(limit-time.Second, fakeReply)(w, r)
+			close(free)
+		}, func(w http.ResponseWriter, r *http.Request) {
+			<-free
+			good(w, r)
+		})
+		var calls sync.WaitGroup
+		for range 2 {
+			calls.Go(func() {
+				g, err := s.e.Generate(t.Context(), question("Hi", 20))
+				hello(t, g, err)
+			})
+		}
+		calls.Wait()
+		s.came(t, 2, 0, 3*(limit-time.Second))
+	})
 	stalling(t, "LongPrompt", "chat", func(t *testing.T, s *stall) {
 		const slow = defaultStall + 1000*2*stallByte
 		s.script("/api/chat", slowly(slow-time.Second, fakeReply))
