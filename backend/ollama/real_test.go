@@ -195,13 +195,13 @@ func question(text string, tokens int) *backend.GenerateRequest {
 
 func TestServerConformance(t *testing.T) {
 	h := newHome(t)
-	check := func(name string, parallel int, loose bool, stall time.Duration, make func(*testing.T, *process)) {
+	check := func(name string, parallel int, loose bool, make func(*testing.T, *process)) {
 		t.Run(name, func(t *testing.T) {
 			p := h.start(t, "", parallel)
 			make(t, p)
 			backendtest.Run(t, backendtest.Config{
 				Open: func(t *testing.T) backend.Backend {
-					return p.open(t, Options{Model: "model", Slots: parallel, Stall: stall})
+					return p.open(t, Options{Model: "model", Slots: parallel, Stall: time.Minute})
 				},
 				Tokens: 4,
 				Loose:  loose,
@@ -209,12 +209,12 @@ func TestServerConformance(t *testing.T) {
 		})
 	}
 	tiny := func(t *testing.T, p *process) { p.create(t, "model", bytes.NewReader(writeTiny(t)), tinyTemplate) }
-	check("Tiny", 1, false, 10*time.Second, tiny)
+	check("Tiny", 1, false, tiny)
 	// What a server computes beside a prompt, or has computed before it, moves the last bits of its
 	// probabilities. The tiny model has room for that, if nothing runs beside.
-	check("TinyParallel", 4, true, 10*time.Second, tiny)
-	check("Judge", 1, true, time.Minute, func(t *testing.T, p *process) { p.createFile(t, "model", "ASSAY_TEST_JUDGE") })
-	check("Embed", 1, true, time.Minute, func(t *testing.T, p *process) { p.createFile(t, "model", "ASSAY_TEST_EMBED") })
+	check("TinyParallel", 4, true, tiny)
+	check("Judge", 1, true, func(t *testing.T, p *process) { p.createFile(t, "model", "ASSAY_TEST_JUDGE") })
+	check("Embed", 1, true, func(t *testing.T, p *process) { p.createFile(t, "model", "ASSAY_TEST_EMBED") })
 }
 
 // TestServerParallel checks that the requests served at once are counted right. On a busy machine they may not all

@@ -281,7 +281,7 @@ func TestServerLoses(t *testing.T) {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {
 			p := h.start(t, "", slots)
 			p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
-			const limit = 5 * time.Second
+			const limit = 10 * time.Second
 			e := p.open(t, Options{Model: "tiny", Slots: slots, Stall: limit})
 			long := question("Tell a very long story.", 400)
 			for left := 1; left <= 6000; left++ {
