@@ -24,8 +24,9 @@ type Model struct {
 // A Record says where a model of the home folder came from.
 type Record struct {
 	Name     string    `json:"name"`
-	Digest   string    `json:"digest"` // "sha256:" and 64 hex digits
-	Size     int64     `json:"size"`   // bytes
+	Digest   string    `json:"digest"`         // "sha256:" and 64 hex digits
+	Size     int64     `json:"size"`           // bytes
+	Head     string    `json:"head,omitempty"` // the digest of its classification head, where that is in a file beside it
 	Source   string    `json:"source,omitempty"`
 	Licence  string    `json:"licence,omitempty"`
 	Note     string    `json:"note,omitempty"`     // what was assumed or done on the way
@@ -53,7 +54,7 @@ func CheckName(name string) error {
 	case !nameRE.MatchString(name) || strings.HasSuffix(name, "."):
 		return fmt.Errorf("%.80q cannot be a model's name: use up to 64 letters, digits, dots, dashes and underscores",
 			name)
-	case strings.HasSuffix(lower, ".gguf") || strings.HasSuffix(lower, ".json"):
+	case strings.HasSuffix(lower, ".gguf") || strings.HasSuffix(lower, ".json") || strings.HasSuffix(lower, ".head"):
 		return fmt.Errorf("%q cannot be a model's name: leave out the %s", name, filepath.Ext(name))
 	case !filepath.IsLocal(name):
 		return fmt.Errorf("%q cannot be a model's name on this system", name)
