@@ -15,7 +15,8 @@ type Models struct {
 	Prompts prompts.Set // the texts to ask with
 	Seed    uint64      // of all sampling, beside each prompt's own
 
-	known map[*Preparation]Knowledge // of the dataset that is scored
+	known map[learning]Knowledge // of the dataset that is scored
+	named naming                 // the models that answer in the place of others: see [Metric.Asking]
 	calls *calls
 }
 
@@ -34,6 +35,19 @@ func (m Models) Identities() backend.Identities {
 		}
 	}
 	return all
+}
+
+// Named lists the roles that have names.
+func (m Models) Named() []backend.Role { return m.Identities().Named() }
+
+// asking returns m with the models of roles with names in the place of those without.
+func (m Models) asking(names naming) Models {
+	roles := maps.Clone(m.Roles)
+	for kind, role := range names {
+		roles[kind] = m.Roles[role]
+	}
+	m.Roles, m.named = roles, m.named.with(names)
+	return m
 }
 
 // Asks says what is asked of the model in each role.
