@@ -21,8 +21,9 @@ import (
 
 // newWordServer starts a server that speaks Ollama's protocol and answers the prompts of the three paper
 // metrics, questions of a user's own that begin with "Does", and those that make datasets, by comparing words; verdicts
-// only by the schema that must come with their prompt. The model strict wants all of them to be the same. An answer that contains BABBLE makes it write nonsense, SLOW
-// makes it wait for a minute, or until the client gives up; SLOWONCE does so the first time only.
+// only by the schema that must come with their prompt. The model strict wants all of the words to be the same, and moody
+// where the seed is odd; mute writes nonsense. So does each where an answer contains BABBLE; SLOW makes it wait for a minute,
+// or until the client gives up, and SLOWONCE does so the first time only.
 func newWordServer() *httptest.Server {
 	mux := http.NewServeMux()
 	var held atomic.Bool // SLOWONCE made it wait
@@ -35,6 +36,8 @@ func newWordServer() *httptest.Server {
 	reply("GET /api/tags", api.ListResponse{Models: []api.ListModelResponse{
 		{Name: "judge:latest", Model: "judge:latest", Digest: digest("a"), Size: 1000},
 		{Name: "strict:latest", Model: "strict:latest", Digest: digest("c"), Size: 1000},
+		{Name: "mute:latest", Model: "mute:latest", Digest: digest("e"), Size: 1000},
+		{Name: "moody:latest", Model: "moody:latest", Digest: digest("d"), Size: 1000},
 		{Name: "embedder:latest", Model: "embedder:latest", Digest: digest("b"), Size: 1000},
 	}})
 	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, r *http.Request) {
@@ -73,11 +76,15 @@ func newWordServer() *httptest.Server {
 				case <-time.After(time.Minute):
 				}
 			}
-			res.Message.Content = wordReply(req.Messages[0].Content, last, req.Format,
-				strings.HasPrefix(req.Model, "strict"))
+			seed, _ := req.Options["seed"].(float64)
+			strict := strings.HasPrefix(req.Model, "strict") || strings.HasPrefix(req.Model, "moody") && int(seed)%2 == 1
+			res.Message.Content = wordReply(req.Messages[0].Content, last, req.Format, strict)
 			if n > 1 && res.Message.Content == "" {
 				http.Error(w, `{"error": "a prompt that the word server was not taught"}`, http.StatusBadRequest)
 				return
+			}
+			if strings.HasPrefix(req.Model, "mute") {
+				res.Message.Content = "?!"
 			}
 			if sure := (api.TokenLogprob{Token: res.Message.Content}); req.Logprobs {
 				res.Logprobs = []api.Logprob{{TokenLogprob: sure,

@@ -133,6 +133,14 @@ func TestSelectModels(t *testing.T) {
 	check("context_relevance/perplexity@3@b", "context_relevance/perplexity@3@b", "judge:b")
 	check("tone/kind@b", "tone/kind@b", "judge:b")
 	check("retrieval/ndcg@7", "retrieval/ndcg@7")
+	check("faithfulness@jury=b+a", "faithfulness/claims@jury=a+b", "judge:a", "judge:b")
+	check("faithfulness@majority", "faithfulness/claims@majority=a+b", "judge:a", "judge:b")
+	check("tone/kind@jury", "tone/kind@jury=a+b", "judge:a", "judge:b")
+	check("answer_relevance@jury=a+b", "answer_relevance/questions@jury=a+b", "judge:a", "judge:b", "embedder", "embedder:a")
+	check("answer_similarity/bertscore_f1@idf@a", "answer_similarity/bertscore_f1@idf@a", "embedder:a")
+	check("faithfulness@draws=3", "faithfulness/claims@draws=3", "judge")
+	check("faithfulness@b@draws=3", "faithfulness/claims@b@draws=3", "judge:b")
+	check("faithfulness@draws=3@jury=a+b", "faithfulness/claims@draws=3@jury=a+b", "judge:a", "judge:b")
 	if got := Canonical("answer_similarity/bertscore_f1_idf@a"); got != "answer_similarity/bertscore_f1@idf@a" {
 		t.Error(got)
 	}
@@ -151,6 +159,19 @@ func TestSelectModels(t *testing.T) {
 	refuse("length/words@a", `metric length/words takes nothing after an @, but has "a" there`)
 	refuse("retrieval/ndcg@a", "the cutoff is a whole number")
 	refuse("faithfulness@", "none of them is called")
+	refuse("faithfulness@jury=a", "faithfulness/claims@jury: a jury has at least two models: jury=ONE+OTHER")
+	refuse("faithfulness@jury=a+a", "a is in it twice")
+	refuse("faithfulness@jury=a+c", "none of them is called c: there is a, b")
+	refuse("faithfulness@jury=", "at least two models")
+	refuse("faithfulness/encoder@jury", "at least two models")
+	refuse("faithfulness@a@jury=a+b", "each of its models has a name already")
+	refuse("length/words@jury=a+b", "takes nothing after an @")
+	refuse("retrieval/ndcg@draws=3", "the cutoff is a whole number")
+	refuse("faithfulness/logit@draws=3", "no model writes anything for it")
+	refuse("faithfulness@draws=3@draws=3", "it is drawn several times already")
+	for _, n := range []string{"", "=", "=1", "=0", "=-3", "=x", "=3.5", "=03", "=101", "=99999999999999999999"} {
+		refuse("faithfulness@draws"+n, "the draws are a whole number from 2 to 100")
+	}
 	if _, err := from.Select([]string{"faithfulness@a", "faithfulness/claims@a"}); err == nil {
 		t.Error("one metric twice")
 	}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/jury"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -25,8 +27,10 @@ func Select(names []string, models ...backend.Role) ([]metrics.Metric, error) {
 
 // Select returns the metrics of a list of names, in its order. A bare dimension ("faithfulness") means its default
 // method. What stands behind an @ sets a method otherwise: a number ("retrieval/ndcg@7") or word
-// ("answer_similarity/rouge1@recall") goes to [metrics.Metric.At], and after that a name says which of several models
-// is asked ("faithfulness/claims@small"). An unknown name and one that stands twice are errors.
+// ("answer_similarity/rouge1@recall") goes to [metrics.Metric.At]. After that a name says which of several models is
+// asked ("faithfulness/claims@small"), @jury=a+b+c and @majority=a+b+c that all of them are ([jury.Of]; of @jury alone, all
+// that have names), and @draws=5 that each sample is scored several times ([jury.Draws]). An unknown name and one that
+// stands twice are errors.
 func (s Selector) Select(names []string) ([]metrics.Metric, error) {
 	if len(names) == 0 {
 		return nil, errors.New("no metrics named: assay metrics lists them")
@@ -84,8 +88,24 @@ func (s Selector) find(full, whole string) (metrics.Metric, error) {
 	return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", whole, hint, len(c.distinct))
 }
 
-// with returns m with one thing behind an @: a setting of its own, or the name of a model.
+// with returns m with one thing behind an @: a setting of its own, the name of a model, a jury of several or a number of
+// draws.
 func (s Selector) with(m metrics.Metric, part string) (metrics.Metric, error) {
+	switch what, value, given := strings.Cut(part, "="); {
+	case what == "draws":
+		n, err := strconv.Atoi(value)
+		if err != nil || strconv.Itoa(n) != value {
+			n = 0
+		}
+		return jury.Draws(m, n)
+	case jury.Pool(what) == jury.Mean, jury.Pool(what) == jury.Majority:
+		names := strings.Split(value, "+")
+		if !given {
+			names = s.jurors(m)
+		}
+		slices.Sort(names)
+		return jury.Of(m, jury.Pool(what), names, s.Models)
+	}
 	asking, errAsking := m.Asking(part, s.Models)
 	if m.At == nil {
 		if errAsking != nil && len(s.Models) == 0 {
@@ -105,6 +125,12 @@ func (s Selector) with(m metrics.Metric, part string) (metrics.Metric, error) {
 		err = fmt.Errorf("%w, or the name of a model: %s", err, strings.Join(roleNames(could), ", "))
 	}
 	return set, err
+}
+
+// jurors are the names of all models of the first kind that m asks and that has names.
+func (s Selector) jurors(m metrics.Metric) []string {
+	could := m.Askable(s.Models)
+	return roleNames(slices.DeleteFunc(could, func(r backend.Role) bool { return r.Kind() != could[0].Kind() }))
 }
 
 // roleNames are the names of roles.
