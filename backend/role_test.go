@@ -18,7 +18,8 @@ func TestNamedRoles(t *testing.T) {
 	check(Embedder, "embedding model", "an embedding model", "embeddings")
 	check(Embedder.Named("a"), "embedding model a", "the embedding model a", "embeddings a")
 	check(Judge.Named("a").Named("b"), "judge b", "the judge b", "judge b")
-	if r := Encoder.Named("x.y"); r.Kind() != Encoder || r.Name() != "x.y" || r.Named("") != Encoder || Encoder.Name() != "" {
+	if r := Encoder.Named("x.y"); r.Kind() != Encoder || r.Name() != "x.y" || r.Named("") != Encoder ||
+		Encoder.Name() != "" {
 		t.Error(r, r.Kind(), r.Name())
 	}
 	all := map[Role]int{"judge:b": 0, "other": 0, "encoder": 0, "embedder:z": 0, "judge": 0, "judge:a": 0, "": 0}

@@ -21,9 +21,9 @@ import (
 
 // newWordServer starts a server that speaks Ollama's protocol and answers the prompts of the three paper
 // metrics, questions of a user's own that begin with "Does", and those that make datasets, by comparing words; verdicts
-// only by the schema that must come with their prompt. The model strict wants all of the words to be the same, and moody
-// where the seed is odd; mute writes nonsense. So does each where an answer contains BABBLE; SLOW makes it wait for a minute,
-// or until the client gives up, and SLOWONCE does so the first time only.
+// only by the schema that must come with their prompt. The model strict wants all of the words to be the same, and
+// moody where the seed is odd; mute writes nonsense. So does each where an answer contains BABBLE; SLOW makes it wait
+// for a minute, or until the client gives up, and SLOWONCE does so the first time only.
 func newWordServer() *httptest.Server {
 	mux := http.NewServeMux()
 	var held atomic.Bool // SLOWONCE made it wait

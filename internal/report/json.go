@@ -27,7 +27,7 @@ type JSONMetric struct {
 	Hi            *float64             `json:"hi,omitempty"`
 	Level         float64              `json:"level,omitempty"`  // of the interval
 	Method        string               `json:"method,omitempty"` // of the interval: bca, abc or exact
-	Spread        *float64             `json:"spread,omitempty"` // of the scores behind a sample's: mean standard deviation
+	Spread        *float64             `json:"spread,omitempty"` // mean standard deviation behind a score
 	Min           float64              `json:"min"`              // the metric's range
 	Max           float64              `json:"max"`
 	LowerIsBetter bool                 `json:"lower_is_better,omitempty"`

@@ -35,8 +35,8 @@ type Summary struct {
 	Kinds         map[metrics.Kind]int // the failures by kind
 	Calls         int                  // answers of models used, over all samples
 	Cost          metrics.Cost         // of them
-	Spread        float64              // the mean standard deviation of the scores that a sample's is made from, if Spreads > 0
-	Spreads       int                  // samples with such a deviation
+	Spread        float64              // the mean of the scores' own [metrics.Score.Spread], over
+	Spreads       int                  // so many samples that have one
 	Calibration   *runs.Calibration    // nil if the scores are as the metric gave them
 	Calibrated    *Calibrated          // beside the scores; nil if the run was given no calibration of this metric
 }

@@ -136,7 +136,8 @@ func TestSelectModels(t *testing.T) {
 	check("faithfulness@jury=b+a", "faithfulness/claims@jury=a+b", "judge:a", "judge:b")
 	check("faithfulness@majority", "faithfulness/claims@majority=a+b", "judge:a", "judge:b")
 	check("tone/kind@jury", "tone/kind@jury=a+b", "judge:a", "judge:b")
-	check("answer_relevance@jury=a+b", "answer_relevance/questions@jury=a+b", "judge:a", "judge:b", "embedder", "embedder:a")
+	check("answer_relevance@jury=a+b", "answer_relevance/questions@jury=a+b", "judge:a", "judge:b", "embedder",
+		"embedder:a")
 	check("answer_similarity/bertscore_f1@idf@a", "answer_similarity/bertscore_f1@idf@a", "embedder:a")
 	check("faithfulness@draws=3", "faithfulness/claims@draws=3", "judge")
 	check("faithfulness@b@draws=3", "faithfulness/claims@b@draws=3", "judge:b")

@@ -28,9 +28,9 @@ func Select(names []string, models ...backend.Role) ([]metrics.Metric, error) {
 // Select returns the metrics of a list of names, in its order. A bare dimension ("faithfulness") means its default
 // method. What stands behind an @ sets a method otherwise: a number ("retrieval/ndcg@7") or word
 // ("answer_similarity/rouge1@recall") goes to [metrics.Metric.At]. After that a name says which of several models is
-// asked ("faithfulness/claims@small"), @jury=a+b+c and @majority=a+b+c that all of them are ([jury.Of]; of @jury alone, all
-// that have names), and @draws=5 that each sample is scored several times ([jury.Draws]). An unknown name and one that
-// stands twice are errors.
+// asked ("faithfulness/claims@small"), @jury=a+b+c and @majority=a+b+c that all of them are ([jury.Of]; of @jury alone,
+// all that have names), and @draws=5 that each sample is scored several times ([jury.Draws]). An unknown name and one
+// that stands twice are errors.
 func (s Selector) Select(names []string) ([]metrics.Metric, error) {
 	if len(names) == 0 {
 		return nil, errors.New("no metrics named: assay metrics lists them")
@@ -88,8 +88,8 @@ func (s Selector) find(full, whole string) (metrics.Metric, error) {
 	return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", whole, hint, len(c.distinct))
 }
 
-// with returns m with one thing behind an @: a setting of its own, the name of a model, a jury of several or a number of
-// draws.
+// with returns m with one thing behind an @: a setting of its own, the name of a model, a jury of several or a number
+// of draws.
 func (s Selector) with(m metrics.Metric, part string) (metrics.Metric, error) {
 	switch what, value, given := strings.Cut(part, "="); {
 	case what == "draws":

@@ -200,8 +200,8 @@ func questionMetric(f frame, question string) metrics.Metric {
 	return m
 }
 
-// askYes asks a yes/no question about texts. It returns P(yes); of a judge that does not tell probabilities, and in one of
-// several draws, 1 or 0 as it replies.
+// askYes asks a yes/no question about texts. It returns P(yes); of a judge that does not tell probabilities, and in one
+// of several draws, 1 or 0 as it replies.
 func askYes(ctx context.Context, m metrics.Models, texts []shownText,
 	question string) (float64, metrics.Finding, error) {
 	f := metrics.Finding{Kind: "question", Text: question}

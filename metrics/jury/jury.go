@@ -1,6 +1,6 @@
 // Package jury scores a sample several times by one metric and combines the scores: by several models ([Of]), as a jury
-// of judges does (PoLL, Verga et al. 2024, arXiv 2404.18796), or by several draws of one ([Draws]). How far they lie apart
-// is part of the score.
+// of judges does (PoLL, Verga et al. 2024, arXiv 2404.18796), or by several draws of one ([Draws]). How far they lie
+// apart is part of the score.
 package jury
 
 import (
@@ -28,8 +28,8 @@ const (
 const MostDraws = 100
 
 // Of returns the metric m scored by a jury: the models that go by the names, of those that there are, each asked for
-// itself. It is faithfulness/claims@jury=a+b+c. A juror that gives no score is a finding with its reason; more than half
-// must give one.
+// itself. It is faithfulness/claims@jury=a+b+c. A juror that gives no score is a finding with its reason; more than
+// half must give one.
 func Of(m metrics.Metric, pool Pool, names []string, there []backend.Role) (metrics.Metric, error) {
 	if len(names) < 2 {
 		return metrics.Metric{}, fmt.Errorf("%s@%s: a jury has at least two models: %s=ONE+OTHER", m.Name, pool, pool)
@@ -159,8 +159,11 @@ func (p *panel) score() (metrics.Score, error) {
 	if p.pool == Majority {
 		var against int
 		score.Value, against = p.vote()
-		note = fmt.Sprintf("the majority of %d %ss, %d of them against it; their mean is %.3g, standard deviation %.3g", n,
-			p.kind, against, mean, deviation)
+		said := fmt.Sprintf("the majority of %d %ss, %d of them against it", n, p.kind, against)
+		if 2*against == n {
+			said = fmt.Sprintf("a tie of %d %ss", n, p.kind)
+		}
+		note = fmt.Sprintf("%s; their mean is %.3g, standard deviation %.3g", said, mean, deviation)
 	}
 	if n < all {
 		note += fmt.Sprintf("; %d of %d gave no score", all-n, all)

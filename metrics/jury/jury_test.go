@@ -75,14 +75,16 @@ func TestJury(t *testing.T) {
 	}
 	check(jury.Mean, 0, 1, 0.2, 0.5, 0.8, 0.5, 0.3, "the mean of 3 jurors, standard deviation 0.3")
 	check(jury.Mean, 0, 1, 0.25, 0.25, 0.25, 0.25, 0, "the mean of 3 jurors, standard deviation 0")
-	check(jury.Mean, 0, 1, 0.2, bad, 0.8, 0.5, 0.3*math.Sqrt2, "the mean of 2 jurors, standard deviation 0.424; 1 of 3 gave no score")
-	check(jury.Mean, -1, 1, -1.0, inapt, 1.0, 0, math.Sqrt2, "the mean of 2 jurors, standard deviation 1.41; 1 of 3 gave no score")
+	check(jury.Mean, 0, 1, 0.2, bad, 0.8, 0.5, 0.3*math.Sqrt2,
+		"the mean of 2 jurors, standard deviation 0.424; 1 of 3 gave no score")
+	check(jury.Mean, -1, 1, -1.0, inapt, 1.0, 0, math.Sqrt2,
+		"the mean of 2 jurors, standard deviation 1.41; 1 of 3 gave no score")
 	check(jury.Majority, 0, 1, 1.0, 0.5, 0.0, 1, 0.5,
 		"the majority of 3 jurors, 1 of them against it; their mean is 0.5, standard deviation 0.5")
 	check(jury.Majority, 1, 5, 4.0, 2.0, 2.0, 1, math.Sqrt(4.0/3),
 		"the majority of 3 jurors, 1 of them against it; their mean is 2.67, standard deviation 1.15")
 	check(jury.Majority, 0, 1, 1.0, 0.0, bad, 0.5, math.Sqrt(0.5),
-		"the majority of 2 jurors, 1 of them against it; their mean is 0.5, standard deviation 0.707; 1 of 3 gave no score")
+		"a tie of 2 jurors; their mean is 0.5, standard deviation 0.707; 1 of 3 gave no score")
 
 	s, err := ofABC(t, jury.Mean, 0, 1, 0.2, bad, 0.8)
 	if err != nil {
@@ -108,10 +110,12 @@ func TestJury(t *testing.T) {
 			t.Errorf("%v %v %v: %v, want %v and %q", a, b, c, err, is, want)
 		}
 	}
-	refuse(0.5, bad, inapt, metrics.ErrBadReply, "1 of 3 jurors gave a score, and more than half must: b: bad reply: gibberish; c: not applicable: no claims")
+	refuse(0.5, bad, inapt, metrics.ErrBadReply,
+		"1 of 3 jurors gave a score, and more than half must: b: bad reply: gibberish; c: not applicable: no claims")
 	refuse(0.5, inapt, inapt, metrics.ErrNotApplicable, "1 of 3 jurors")
 	refuse(inapt, inapt, inapt, metrics.ErrNotApplicable, "no claims")
-	refuse(inapt, 0.5, bad, metrics.ErrBadReply, "more than half must: c: bad reply: gibberish; a: not applicable: no claims")
+	refuse(inapt, 0.5, bad, metrics.ErrBadReply,
+		"more than half must: c: bad reply: gibberish; a: not applicable: no claims")
 	refuse(0.5, 0.5, backend.ErrUnavailable, backend.ErrUnavailable, "")
 	if _, err := ofABC(t, jury.Mean, 0, 1, 0.5, inapt, bad); errors.Is(err, metrics.ErrNotApplicable) {
 		t.Error("a failure counts as not applicable")
@@ -135,7 +139,8 @@ func TestJury(t *testing.T) {
 
 func TestDraws(t *testing.T) {
 	bad := fmt.Errorf("%w: gibberish", metrics.ErrBadReply)
-	m, err := jury.Draws(scores(0, 1, map[string]any{"fake 0/4": 0.2, "fake 1/4": bad, "fake 2/4": 0.8, "fake 3/4": 0.5}), 4)
+	table := map[string]any{"fake 0/4": 0.2, "fake 1/4": bad, "fake 2/4": 0.8, "fake 3/4": 0.5}
+	m, err := jury.Draws(scores(0, 1, table), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
