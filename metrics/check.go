@@ -20,7 +20,7 @@ func Check(ms []Metric, models Models, fields Field) error {
 				fmt.Errorf("%s needs %v, which the dataset does not have: leave the metric out, or map a column to it",
 					m.Name, missing))
 		}
-		for _, role := range backend.Roles() {
+		for _, role := range backend.SortRoles(m.Asks) {
 			if err := checkModel(m, role, models.Role(role)); err != nil {
 				errs = append(errs, err)
 			}
@@ -44,11 +44,11 @@ func checkModel(m Metric, role backend.Role, b backend.Backend) error {
 			m.Name, role.WithArticle(), want, info.Model, info.Engine, info.Ops)
 	}
 	if m.Fits != nil {
-		if err := m.Fits(role, info); err != nil {
+		if err := m.Fits(role.Kind(), info); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
-	if role != backend.Encoder {
+	if role.Kind() != backend.Encoder {
 		return nil
 	}
 	for _, label := range m.Outputs {
