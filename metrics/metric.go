@@ -80,6 +80,33 @@ type Mark struct {
 	Value float64 `json:"value"` // a probability
 }
 
+// A Part is a stretch of a [Finding]'s Text.
+type Part struct {
+	Text   string
+	Marked bool
+}
+
+// Parts are the Text of a finding in order, cut at its Marks. A mark that is not of the text, as a file may hold one, is
+// left out.
+func (f *Finding) Parts() []Part {
+	var list []Part
+	at := 0
+	add := func(to int, marked bool) {
+		if at < to {
+			list = append(list, Part{f.Text[at:to], marked})
+			at = to
+		}
+	}
+	for _, m := range f.Marks {
+		if m.Low >= at && m.Low < m.High && m.High <= len(f.Text) {
+			add(m.Low, false)
+			add(m.High, true)
+		}
+	}
+	add(len(f.Text), false)
+	return list
+}
+
 // Sentinel errors of a [Metric]'s Score.
 var (
 	ErrBadReply      = errors.New("bad reply")      // the model's reply could not be decoded, in any draw

@@ -55,6 +55,7 @@ type runOptions struct {
 	preset      string
 	criteria    criteriaOptions
 	judges      judgeFlags
+	profiles    profileFlags
 	calibration calibrationFlags
 	stack       stackOptions
 	prompts     string
@@ -79,6 +80,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 		"a named list of metrics (default ragas-paper, without --metrics and criteria)")
 	o.criteria.add(f)
 	o.judges.add(f)
+	o.profiles.add(f)
 	o.calibration.add(f, "show a metric's mean as a probability, too, by the `MAP` of assay calibrate; repeatable")
 	o.stack.several = true
 	o.stack.add(f)
@@ -126,6 +128,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	}
 	defer st.close()
 	models := metrics.Models{Roles: st.roles, Prompts: plan.prompts, Seed: o.seed}
+	s.hintProfiles(st.roles, plan.metrics)
 	if err := metrics.Check(plan.metrics, models, plan.fields()); err != nil {
 		return usageError{err}
 	}
@@ -193,6 +196,11 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	}
 	p.judges, p.judged = judges, judged
 	own = append(own, trained...)
+	profiled, err := o.profiles.load(&o.stack)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	own = append(own, profiled...)
 	if p.metrics, err = o.selectMetrics(own); err != nil {
 		return nil, usageError{err}
 	}
@@ -264,7 +272,10 @@ func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, erro
 	case own == nil:
 		list, err = all.Preset("ragas-paper")
 	}
-	return append(list, own...), err
+	for _, m := range own {
+		list = append(list, from.Namesake(m))
+	}
+	return list, err
 }
 
 // checkMaps refuses a calibration of a metric that is not run.
