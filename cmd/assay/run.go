@@ -175,7 +175,7 @@ type plan struct {
 	maps     []runs.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
-	left     []metrics.Metric // of the preset, because the dataset lacks a column
+	left     []metrics.Metric // of the preset or a profile, because the dataset lacks a column
 }
 
 // plan checks everything that can be checked before a model is loaded.
@@ -222,9 +222,7 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if o.preset != "" {
-		p.leaveOut()
-	}
+	p.leaveOut(func(m metrics.Metric) bool { return o.preset != "" || o.ofProfile(m, profiled) })
 	if err := errors.Join(o.stack.checkNames(p.metrics), p.checkMaps(), o.checkData(&p)); err != nil {
 		p.data.Close()
 		return nil, usageError{err}
@@ -232,11 +230,23 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	return &p, nil
 }
 
-// leaveOut takes out the metrics for which the dataset has no columns, unless that are all of them: a preset
-// is for datasets of several kinds.
-func (p *plan) leaveOut() {
+// ofProfile reports whether a metric came with a profile, and was not named by itself.
+func (o *runOptions) ofProfile(m metrics.Metric, profiled []metrics.Metric) bool {
+	full, _, _ := strings.Cut(m.Name, "@")
+	if !slices.ContainsFunc(profiled, func(p metrics.Metric) bool { return p.Name == full }) {
+		return false
+	}
+	return !slices.ContainsFunc(o.metrics, func(name string) bool {
+		named, _, _ := strings.Cut(strings.TrimSpace(name), "@")
+		return named == full
+	})
+}
+
+// leaveOut takes out the metrics for which the dataset has no columns, of those that may be left out, unless that are
+// all of them: a preset, or a judge's profile, is for datasets of several kinds.
+func (p *plan) leaveOut(may func(metrics.Metric) bool) {
 	has := p.fields()
-	fits := func(m metrics.Metric) bool { return has.Has(m.Needs) }
+	fits := func(m metrics.Metric) bool { return has.Has(m.Needs) || !may(m) }
 	if !slices.ContainsFunc(p.metrics, fits) {
 		return
 	}
@@ -392,7 +402,7 @@ func (s *std) announce(p *plan, kept int) {
 	s.note("%d samples, %s", p.data.Summary().Rows, strings.Join(names, ", "))
 	has := p.fields()
 	for _, m := range p.left {
-		s.note("%s is left out of the preset: the dataset has no %v", m.Name, m.Needs&^has)
+		s.note("%s is left out: the dataset has no %v", m.Name, m.Needs&^has)
 	}
 	if kept > 0 {
 		s.note("going on after the %d samples of an earlier attempt", kept)

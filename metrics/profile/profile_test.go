@@ -453,3 +453,37 @@ func TestShipped(t *testing.T) {
 		}
 	}
 }
+
+// TestDocs holds the table of docs/judges.md to the profiles.
+func TestDocs(t *testing.T) {
+	const page = "../../docs/judges.md"
+	const head = "| profile | for | form | licence | from | seen here |\n| --- | --- | --- | --- | --- | --- |\n"
+	want := head
+	for _, p := range Shipped() {
+		var dimensions []string
+		for _, m := range p.Metrics() {
+			dimension, _, _ := strings.Cut(m.Name, "/")
+			dimensions = append(dimensions, "`"+dimension+"`")
+		}
+		want += fmt.Sprintf("| `%s` | %s | %s | %s | %s; %s | %s |\n", p.Name, strings.Join(dimensions, " "), p.Form,
+			p.Licence, p.Citation, p.Source, p.Seen)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), head)
+	if !found {
+		t.Fatal("the page has no table of profiles")
+	}
+	table, after, _ := strings.Cut(rest, "\n\n")
+	if table = head + table + "\n"; table == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("the table is\n%s\nwant\n%s", table, want)
+	}
+	if err := os.WriteFile(page, []byte(before+want+"\n"+after), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
