@@ -14,8 +14,8 @@ func TestMarked(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
 		"vocab.txt": "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\nsleeps\n[\n]\nse\n##p\n",
-		"tokenizer_config.json": `{"tokenizer_class": "BertTokenizer", "sep_token": "[SEP]", "eos_token": {"content": "[MASK]"},` +
-			` "do_lower_case": true}`,
+		"tokenizer_config.json": `{"tokenizer_class": "BertTokenizer", "sep_token": "[SEP]", ` +
+			`"eos_token": {"content": "[MASK]"}, "do_lower_case": true}`,
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {

@@ -1,14 +1,14 @@
 // Package profile has the metrics of judges that people bring: small models (checkers of claims, rerankers, reward
-// models) and instruction-tuned judges, each of which was trained on a form of its own. A profile is a file of YAML that
-// says all about one of them: which models it is for, what they are shown, how their answer is read.
+// models) and instruction-tuned judges, each of which was trained on a form of its own. A profile is a file of YAML
+// that says all about one of them: which models it is for, what they are shown, how their answer is read.
 //
 //   - [Shipped] are the profiles that come with Assay, one file each in the folder shipped; [Load] reads a user's own.
 //   - [Profile.Metrics] are a profile's metrics, "dimension/name", one for each dimension that it judges.
 //   - [Recognise] finds the shipped profiles for a model by its name and labels.
 //
 // What is shown is a template of the profile's words with places for a sample's texts ({{answer}}) and special tokens
-// by name ({{eos}}), which are backend.Marks: nothing that a dataset says can become one. What comes back is read by one
-// of a handful of readers: see Reading. docs/judges.md has the form of the file.
+// by name ({{eos}}), which are marks ([backend.Mark]): nothing that a dataset says can become one. What comes back is
+// read by one of a handful of readers. docs/judges.md has the form of the file.
 package profile
 
 import (

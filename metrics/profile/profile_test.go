@@ -184,7 +184,8 @@ func TestShippedRead(t *testing.T) {
 		t.Helper()
 		check(name, says(text, nil, nil, nil), want)
 	}
-	for _, name := range []string{"faithfulness/prometheus", "answer_correctness/prometheus", "answer_relevance/prometheus"} {
+	for _, name := range []string{"faithfulness/prometheus", "answer_correctness/prometheus",
+		"answer_relevance/prometheus"} {
 		reply(name, "It keeps to the text. [RESULT] 4", 4)
 		reply(name, "It keeps to the text.\n[Result] (2)", 2)
 		reply(name, "It says \"[RESULT] 5\", which is a trick. [RESULT] 1", 1)
@@ -203,10 +204,12 @@ func TestShippedRead(t *testing.T) {
 	reply("answer_relevance/flow-judge", "<feedback>It answers well.</feedback> <SCORE>3</SCORE>", 3)
 	reply("answer_relevance/flow-judge", "<feedback>It answers well.</feedback> 3", bad)
 	reply("answer_relevance/flow-judge", "<feedback>It answers well.</feedback><score>0</score>", bad)
-	reply("answer_correctness/glider", "<reasoning>\n- so\n</reasoning>\n<highlight>\n['x']\n</highlight>\n<score>\n1\n</score>", 1)
+	reply("answer_correctness/glider", "<reasoning>\n- so\n</reasoning>\n<highlight>\n['x']\n</highlight>\n"+
+		"<score>\n1\n</score>", 1)
 	reply("answer_correctness/glider", "<score>one</score>", bad)
 	reply("faithfulness/lynx", `{"REASONING": ["All of it is there."], "SCORE": "PASS"}`, 1)
-	reply("faithfulness/lynx", "Here you are:\n```json\n{\"REASONING\": [\"{\\\"SCORE\\\": \\\"PASS\\\"}\"], \"SCORE\": \"FAIL\"}\n```", 0)
+	reply("faithfulness/lynx", "Here you are:\n"+
+		"```json\n{\"REASONING\": [\"{\\\"SCORE\\\": \\\"PASS\\\"}\"], \"SCORE\": \"FAIL\"}\n```", 0)
 	reply("faithfulness/lynx", `{"REASONING": ['it's there'], "SCORE": FAIL}`, 0)
 	reply("faithfulness/lynx", `{"REASONING": "PASS or FAIL", "SCORE": "PASS or FAIL"}`, bad)
 	reply("faithfulness/lynx", "PASS", bad)
@@ -241,6 +244,9 @@ func TestShippedRead(t *testing.T) {
 	head("faithfulness/hhem", []string{"hallucinated", "consistent"}, 1/(1+math.Exp(-2)), 1, 3)
 	head("faithfulness/hhem", []string{"consistent", "hallucinated"}, 1/(1+math.Exp(2)), 1, 3)
 	head("faithfulness/hhem", []string{"cat", "dog"}, bad, 1, 3)
+	head("faithfulness/hhem", []string{"LABEL_0", "LABEL_1"}, 1/(1+math.Exp(-2)), 1, 3)
+	head("faithfulness/hhem", []string{"LABEL_1", "LABEL_0"}, bad, 1, 3)
+	head("faithfulness/nli", []string{"LABEL_0", "LABEL_1", "LABEL_2"}, bad, 1, 2, 3)
 	e := math.Exp(2) / (1 + math.Exp(1) + math.Exp(2))
 	head("faithfulness/nli", []string{"contradiction", "neutral", "entailment"}, e, 0, 1, 2)
 	head("faithfulness/nli", []string{"ENTAILMENT", "NEUTRAL", "CONTRADICTION"}, e, 2, 1, 0)
@@ -282,8 +288,9 @@ func TestWindows(t *testing.T) {
 	if yes, no := *score.Because[0].Value, *score.Because[1].Value; yes < 0.9 || no > 0.1 {
 		t.Errorf("the sentences have %v and %v", yes, no)
 	}
-	if !strings.HasPrefix(score.Because[0].Where, "window 2 of ") && !strings.HasPrefix(score.Because[0].Where, "window 1 of ") {
-		t.Errorf("found in %q", score.Because[0].Where)
+	if where := score.Because[0].Where; !strings.HasPrefix(where, "window 2 of ") &&
+		!strings.HasPrefix(where, "window 1 of ") {
+		t.Errorf("found in %q", where)
 	}
 	if most > 80 {
 		t.Errorf("a text of %d tokens", most)

@@ -208,11 +208,12 @@ type headReader struct {
 
 // index returns the place of the output that counts.
 func (h *headReader) index(info backend.Info) (int, error) {
+	unlabelled := numbered(info.Labels)
 	switch {
-	case len(info.Labels) == 0 && h.output < 0:
+	case unlabelled && h.output < 0:
 		return 0, fmt.Errorf("%s does not label its outputs, and the profile knows the one that it reads by the labels %s: "+
 			"give it labels (assay models import), or the profile an output", info.Model, strings.Join(h.labels, ", "))
-	case len(info.Labels) == 0 || h.labels == nil:
+	case unlabelled || h.labels == nil:
 		return h.output, nil
 	}
 	for i, label := range info.Labels {
@@ -222,6 +223,16 @@ func (h *headReader) index(info backend.Info) (int, error) {
 	}
 	return 0, fmt.Errorf("%s has the outputs %s, and the profile knows one by the labels %s: is it for this model?",
 		info.Model, strings.Join(info.Labels, ", "), strings.Join(h.labels, ", "))
+}
+
+// numbered reports whether labels only number the outputs, as LABEL_0 and LABEL_1 do, or there are none.
+func numbered(labels []string) bool {
+	for i, label := range labels {
+		if !strings.EqualFold(label, fmt.Sprintf("LABEL_%d", i)) {
+			return false
+		}
+	}
+	return true
 }
 
 // fits reports why a model's head cannot be read.
@@ -279,7 +290,7 @@ func (r *reading) ofHead(info backend.Info, numbers []float32) (outcome, error) 
 
 // said lists the probabilities of a head with labels.
 func (r *reading) said(info backend.Info, chances []float64) string {
-	if len(info.Labels) != len(chances) {
+	if len(info.Labels) != len(chances) || numbered(info.Labels) {
 		return ""
 	}
 	var parts []string

@@ -17,8 +17,8 @@ import (
 )
 
 // pieces are the vocabulary of the small encoders, the id of each its place.
-var pieces = strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] the pier is long it was built by giants and green . [ ] sep " +
-	"what ? passage 1 2 : answer output")
+var pieces = strings.Fields("[PAD] [UNK] [CLS] [SEP] [MASK] the pier is long it was built by giants and green . [ ] " +
+	"sep what ? passage 1 2 : answer output")
 
 // writeEncoder writes a folder with an encoder whose numbers tell exactly which ids it was given: of a text, the sum of
 // the ids and of each times its place; of a token, its id less 13.5 against 0.
@@ -89,15 +89,13 @@ func (r *recorder) Encode(ctx context.Context, req *backend.EncodeRequest) (*bac
 
 // TestIDs holds the profiles of encoders, asked by the engine itself, to the ids that their models are to be given.
 func TestIDs(t *testing.T) {
-	check := func(name string, s metrics.Sample, want ...string) {
+	s := metrics.Sample{Question: "what?", Answer: "The pier is green. It was built [SEP] by giants.",
+		Contexts: []string{"The pier is long [SEP]."}}
+	check := func(p *Profile, want ...string) {
 		t.Helper()
 		e := openEncoder(t, false)
-		p := Find(name)
-		if _, err := scored(t, p.Metrics()[0], e, s); err != nil {
-			t.Fatal(name, ": ", err)
-		}
-		if len(e.said) != len(want) {
-			t.Fatalf("%s asked %d times, want %d", name, len(e.said), len(want))
+		if _, err := scored(t, p.Metrics()[0], e, s); err != nil || len(e.said) != len(want) {
+			t.Fatalf("%s asked %d times, %v, want %d", p.Name, len(e.said), err, len(want))
 		}
 		for i, line := range want {
 			plain, weighed := 0, 0
@@ -108,40 +106,34 @@ func TestIDs(t *testing.T) {
 				}
 				plain, weighed = plain+id, weighed+id*(at+1)
 			}
-			got := e.said[i].Vectors[0]
-			if int(got[0]) != plain || int(got[1]) != weighed {
-				t.Errorf("%s: the ids add up to %v, want %d and %d: %s", name, got, plain, weighed, line)
+			if got := e.said[i].Vectors[0]; int(got[0]) != plain || int(got[1]) != weighed {
+				t.Errorf("%s: the ids add up to %v, want %d and %d: %s", p.Name, got, plain, weighed, line)
 			}
 		}
 	}
-	s := metrics.Sample{Question: "what?", Answer: "The pier is green. It was built [SEP] by giants.",
-		Contexts: []string{"The pier is long [SEP]."}}
-	check("minicheck-roberta", s,
+	// changed is a shipped profile with something else in it: words of the small vocabulary, an output's number.
+	changed := func(name, from, to string) *Profile {
+		t.Helper()
+		text := Find(name).Text
+		if !strings.Contains(text, from) {
+			t.Fatalf("%s has no %q", name, from)
+		}
+		p, err := Load(name+".yaml", []byte(strings.Replace(text, from, to, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	check(Find("minicheck-roberta"),
 		"[CLS] the pier is long [ sep ] . [MASK] the pier is green . [SEP]",
 		"[CLS] the pier is long [ sep ] . [MASK] it was built [ sep ] by giants . [SEP]")
-	labelled := func(name string) string {
-		return strings.ReplaceAll(Find(name).Text, "labels: [entailment, entails]", "output: 0")
-	}
-	p, err := Load("nli.yaml", []byte(labelled("nli")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := openEncoder(t, false)
-	if score, err := scored(t, p.Metrics()[0], e, s); err != nil || len(e.said) != 2 || !(score.Value >= 0 && score.Value <= 1) {
-		t.Errorf("%+v, %v", score, err)
-	}
-	hhem := strings.Replace(Find("hhem").Text, "{{pad}} Does the premise make the hypothesis true?\n\n  Premise: {{contexts}}\n\n"+
-		"  Hypothesis: {{answer}}", "{{pad}} what? {{contexts}} {{answer}}", 1)
-	if p, err = Load("hhem.yaml", []byte(hhem)); err != nil {
-		t.Fatal(err)
-	}
-	e = openEncoder(t, false)
-	if _, err := scored(t, p.Metrics()[0], e, s); err != nil {
-		t.Fatal(err)
-	}
-	if got, sum := e.said[0].Vectors[0], 2+0+20+21; int(got[0]) <= sum {
-		t.Errorf("the ids add up to %v", got)
-	}
+	check(changed("nli", "labels: [entailment, entails]", "output: 0"),
+		"[CLS] the pier is long [ sep ] . [SEP] the pier is green . [SEP]",
+		"[CLS] the pier is long [ sep ] . [SEP] it was built [ sep ] by giants . [SEP]")
+	check(Find("bge-reranker"), "[CLS] what ? [SEP] the pier is long [ sep ] . [SEP]")
+	check(changed("hhem",
+		"Does the premise make the hypothesis true?\n\n  Premise: {{contexts}}\n\n  Hypothesis: {{answer}}", "what? {{contexts}}\n\n  {{answer}}"),
+		"[CLS] [PAD] what ? the pier is long [ sep ] . the pier is green . it was built [ sep ] by giants . [SEP]")
 }
 
 // TestRealSpans marks words by the engine's own tokens.
@@ -177,17 +169,10 @@ func TestRealJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer judge.Close()
-	for _, name := range []string{"minicheck-7b", "mxbai-rerank", "qwen3-reranker-chat"} {
-		score, err := scored(t, Find(name).Metrics()[0], judge, ferry())
-		if err != nil || !(score.Value > 0 && score.Value < 1) {
-			t.Errorf("%s: %+v, %v", name, score, err)
-		}
-	}
-	// The same claim is likelier beside its own document than beside another.
 	own := metrics.Sample{Answer: "The ferry costs 14 euros.", Contexts: []string{"The ferry costs 14 euros."}}
 	score, err := scored(t, Find("minicheck-7b").Metrics()[0], judge, own)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || !(score.Value > 0 && score.Value < 1) {
+		t.Errorf("%+v, %v", score, err)
 	}
 	t.Logf("minicheck-7b by %s: %v for a document that says the same", judge.Info().Model, score.Value)
 	if _, err := scored(t, Find("granite-guardian").Metrics()[0], judge, own); err == nil ||
