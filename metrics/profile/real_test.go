@@ -132,7 +132,8 @@ func TestIDs(t *testing.T) {
 		"[CLS] the pier is long [ sep ] . [SEP] it was built [ sep ] by giants . [SEP]")
 	check(Find("bge-reranker"), "[CLS] what ? [SEP] the pier is long [ sep ] . [SEP]")
 	check(changed("hhem",
-		"Does the premise make the hypothesis true?\n\n  Premise: {{contexts}}\n\n  Hypothesis: {{answer}}", "what? {{contexts}}\n\n  {{answer}}"),
+		"Does the premise make the hypothesis true?\n\n  Premise: {{contexts}}\n\n  Hypothesis: {{answer}}",
+		"what? {{contexts}}\n\n  {{answer}}"),
 		"[CLS] [PAD] what ? the pier is long [ sep ] . the pier is green . it was built [ sep ] by giants . [SEP]")
 }
 
