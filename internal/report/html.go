@@ -224,7 +224,7 @@ func (r *Report) facts() []factView {
 			fmt.Sprintf("%s on %s, %s, context %d", m.Name, m.Engine, m.Digest, m.Context)})
 	}
 	for _, p := range c.Prompts {
-		facts = append(facts, factView{"prompt", p.Name + " " + p.Version})
+		facts = append(facts, factView{"prompt", strings.TrimSpace(p.Name + " " + p.Version)})
 	}
 	for _, m := range c.Metrics {
 		facts = append(facts, factView{"metric", m.Name + ": " + m.Source})
