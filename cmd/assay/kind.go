@@ -24,12 +24,12 @@ func modelKind(info *gguf.Info) string {
 // though it has the role of the judge.
 func kindOf(want wanted) string {
 	switch {
-	case want.role == backend.Embedder:
+	case want.role.Kind() == backend.Embedder:
 		return "embedding"
 	case want.ops.Has(backend.CanClassify):
 		return "encoder"
 	}
-	return string(want.role)
+	return string(want.role.Kind())
 }
 
 const modelsHelp = `
