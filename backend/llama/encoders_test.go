@@ -288,6 +288,9 @@ func TestSegmentB(t *testing.T) {
 	}
 	id := func(token string) int { return slices.Index(r.Vocabulary, token) }
 	check(backend.Pair{Query: "river", Text: "stone"}, 2, id("river"), 3, n+id("stone"), n+3)
+	mark := []backend.Mark{{At: len("stone"), Token: "sep"}}
+	check(backend.Pair{Query: "river", Text: "stonewas", Marks: mark}, 2, id("river"), 3, n+id("stone"), n+3, n+id("was"), n+3)
+	check(backend.Pair{Text: "stonewas", Marks: mark}, 2, id("stone"), 3, id("was"), 3)
 	check(backend.Pair{Query: "river"}, 2, id("river"), 3, n+3)
 	check(backend.Pair{Text: "stones"}, 2, id("stone"), id("##s"), 3)
 	check(backend.Pair{Text: "[B] \u2581river [B] [SEP]"}, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3)

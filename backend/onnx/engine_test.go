@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/backend/onnx/graph"
 	"github.com/assay-eval/assay/internal/tokenizer"
 )
 
@@ -201,28 +202,28 @@ func scaled(v []float64) []float64 {
 // TestExternal reads weights from a file beside the graph, and none from elsewhere.
 func TestExternal(t *testing.T) {
 	library(t)
-	graph := func(location string) string {
-		var g graph
-		g.slot(11, "input_ids", Int64, "batch", "tokens")
-		entry := func(key, value string) message { return message{}.text(1, key).text(2, value) }
-		g.message = g.bytes(5, tensor("w", Float32, 512, 8).bytes(13, entry("location", location)).
-			bytes(13, entry("offset", "0")).bytes(13, entry("length", "16384")).number(14, 1))
-		g.node("Gather", "last_hidden_state", []string{"w", "input_ids"})
-		g.slot(12, "last_hidden_state", Float32, "batch", "tokens", 8)
-		return string(g.model())
+	file := func(location string) string {
+		var g graph.Graph
+		g.Input("input_ids", graph.Int64, "batch", "tokens")
+		entry := func(key, value string) graph.Message { return graph.Message{}.Text(1, key).Text(2, value) }
+		g.Initializer(graph.Tensor("w", graph.Float32, 512, 8).Bytes(13, entry("location", location)).
+			Bytes(13, entry("offset", "0")).Bytes(13, entry("length", "16384")).Number(14, 1))
+		g.Node("Gather", "last_hidden_state", []string{"w", "input_ids"})
+		g.Output("last_hidden_state", graph.Float32, "batch", "tokens", 8)
+		return string(g.Model("tiny"))
 	}
 	weights := make([]float32, 512*8)
 	for i := range weights {
 		weights[i] = float32(1 + i%13)
 	}
-	dir := files(t, map[string]string{"model.onnx": graph("w.data"), "w.data": string(rawFloats(weights)),
-		"link.onnx": graph("link.data"), "absent.onnx": graph("absent.data"), "up.onnx": graph("../w.data")})
+	dir := files(t, map[string]string{"model.onnx": file("w.data"), "w.data": string(graph.RawFloats(weights)),
+		"link.onnx": file("link.data"), "absent.onnx": file("absent.data"), "up.onnx": file("../w.data")})
 	e := openTiny(t, Options{Model: dir})
 	if _, err := backend.Embed(t.Context(), e, []string{"a word"}); err != nil {
 		t.Error(err)
 	}
 	outside := filepath.Join(t.TempDir(), "outside.data")
-	if err := os.WriteFile(outside, rawFloats(weights), 0o666); err != nil {
+	if err := os.WriteFile(outside, graph.RawFloats(weights), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(outside, filepath.Join(dir, "link.data")); err != nil {
@@ -255,21 +256,21 @@ func TestOpenRefuses(t *testing.T) {
 	check("id2label", labelled(`{"0": "a", "7": "b"}`), Options{})
 	check("names 2 labels", labelled(`{"0": "a", "1": "b"}`), Options{})
 	check("cannot be given 1000", map[string]string{"model.onnx": whole}, Options{Context: 1000})
-	var g graph
-	g.slot(11, "pixel_values", Float32, "batch", 3)
-	g.node("Identity", "logits", []string{"pixel_values"})
-	g.slot(12, "logits", Float32, "batch", 3)
-	check("pixel_values", map[string]string{"model.onnx": string(g.model())}, Options{})
+	var g graph.Graph
+	g.Input("pixel_values", graph.Float32, "batch", 3)
+	g.Node("Identity", "logits", []string{"pixel_values"})
+	g.Output("logits", graph.Float32, "batch", 3)
+	check("pixel_values", map[string]string{"model.onnx": string(g.Model("tiny"))}, Options{})
 	check("none is the logits", map[string]string{"model.onnx": string(unnamed())}, Options{})
 }
 
 // unnamed is a graph whose output has a name that says nothing.
 func unnamed() []byte {
-	var g graph
-	g.slot(11, "input_ids", Int64, "batch", "tokens")
-	g.node("Cast", "y", []string{"input_ids"}, intAttribute("to", int64(Float32)))
-	g.slot(12, "y", Float32, "batch", "tokens")
-	return g.model()
+	var g graph.Graph
+	g.Input("input_ids", graph.Int64, "batch", "tokens")
+	g.Node("Cast", "y", []string{"input_ids"}, graph.Int("to", int64(graph.Float32)))
+	g.Output("y", graph.Float32, "batch", "tokens")
+	return g.Model("tiny")
 }
 
 func TestContext(t *testing.T) {

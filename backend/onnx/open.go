@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/onnx/graph"
 	"github.com/assay-eval/assay/internal/tokenizer"
 )
 
@@ -53,11 +54,11 @@ func open(ctx context.Context, lib *Library, o *Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	graph, err := readBounded(f.graph, maxGraph)
+	file, err := readBounded(f.graph, maxGraph)
 	if err != nil {
 		return nil, err
 	}
-	outline, err := readOutline(graph)
+	outline, err := readOutline(file)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +69,11 @@ func open(ctx context.Context, lib *Library, o *Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	digest, err := f.digest(graph, outline.external)
+	digest, err := f.digest(file, outline.external)
 	if err != nil {
 		return nil, err
 	}
-	session, err := lib.NewSession(graph, filepath.Dir(f.graph))
+	session, err := lib.NewSession(file, filepath.Dir(f.graph))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func nameOf(f folder) string {
 // checkInputs reports a graph that wants what a text does not give.
 func checkInputs(inputs []Slot) error {
 	for _, in := range inputs {
-		if !slices.Contains([]string{"input_ids", "attention_mask", "token_type_ids"}, in.Name) || in.Type != Int64 {
+		if !slices.Contains([]string{"input_ids", "attention_mask", "token_type_ids"}, in.Name) || in.Type != graph.Int64 {
 			return fmt.Errorf("its graph wants the input %.80q (ONNX's type %d): only input_ids, attention_mask and "+
 				"token_type_ids of int64 are given", in.Name, in.Type)
 		}
@@ -154,7 +155,7 @@ func checkInputs(inputs []Slot) error {
 // choose finds the outputs that the engine's abilities rest on.
 func (e *Engine) choose(outputs []Slot) error {
 	for _, out := range outputs {
-		if out.Type != Float32 && out.Type != Float16 {
+		if out.Type != graph.Float32 && out.Type != graph.Float16 {
 			continue
 		}
 		switch name, rank := out.Name, len(out.Shape); {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/assay-eval/assay/backend/onnx/graph"
 )
 
 func TestOutline(t *testing.T) {
@@ -19,31 +21,31 @@ func TestOutline(t *testing.T) {
 	check("the tiny encoder", newTinyEncoder().file("logits"), "fp32")
 	check("a loop", endless(), "fp32")
 
-	var g graph
-	g.message = g.bytes(5, tensor("w", Float16, 40, 40))
-	check("half", g.model(), "fp16")
-	g.node("DynamicQuantizeLinear", "y", nil)
-	check("dynamic", g.model(), "int8")
-	g.domain = "com.microsoft"
-	g.node("MatMulNBits", "z", nil, intAttribute("bits", 4))
-	check("four bits", g.model(), "int4")
+	var g graph.Graph
+	g.Initializer(graph.Tensor("w", graph.Float16, 40, 40))
+	check("half", g.Model("tiny"), "fp16")
+	g.Node("DynamicQuantizeLinear", "y", nil)
+	check("dynamic", g.Model("tiny"), "int8")
+	g.Domain = "com.microsoft"
+	g.Node("MatMulNBits", "z", nil, graph.Int("bits", 4))
+	check("four bits", g.Model("tiny"), "int4")
 
 	check("external", externalGraph("model.onnx_data"), "fp32", "model.onnx_data")
 	check("external, below", externalGraph("weights/1"), "fp32", "weights/1")
 
-	own := graph{domain: "mine"}
-	own.node("Mine", "y", nil)
-	defined := message(own.model()).bytes(25, message{}.text(1, "Mine").text(10, "mine"))
+	own := graph.Graph{Domain: "mine"}
+	own.Node("Mine", "y", nil)
+	defined := graph.Message(own.Model("tiny")).Bytes(25, graph.Message{}.Text(1, "Mine").Text(10, "mine"))
 	check("an operator that the file defines", defined, "fp32")
 }
 
 // externalGraph has an initializer whose numbers lie in another file.
 func externalGraph(location string) []byte {
-	var g graph
-	entry := message{}.text(1, "location").text(2, location)
-	g.message = g.bytes(5, tensor("w", Float32, 1, 2).bytes(13, entry).number(14, 1))
-	g.node("MatMul", "logits", []string{"input", "w"})
-	return g.model()
+	var g graph.Graph
+	entry := graph.Message{}.Text(1, "location").Text(2, location)
+	g.Initializer(graph.Tensor("w", graph.Float32, 1, 2).Bytes(13, entry).Number(14, 1))
+	g.Node("MatMul", "logits", []string{"input", "w"})
+	return g.Model("tiny")
 }
 
 func TestOutlineRefuses(t *testing.T) {
@@ -60,21 +62,21 @@ func TestOutlineRefuses(t *testing.T) {
 	for _, location := range []string{"../x", "/etc/passwd", "a/../../b", "", `..\x`, "C:x", "*/_ORT_MEM_ADDR_/*", "./x"} {
 		check(location, externalGraph(location), "not the path of a file")
 	}
-	custom := graph{domain: "ai.onnx.contrib"}
-	custom.node("BertTokenizer", "y", nil)
-	check("a custom operator", custom.model(), "BertTokenizer")
-	var inner graph
-	inner.message = message(nil).bytes(1, message{}.text(4, "X").text(7, "evil"))
-	var outer graph
-	outer.node("If", "y", nil, message{}.text(1, "then_branch").bytes(6, inner.message).number(20, 5))
-	check("a custom operator in a branch", outer.model(), "evil")
-	two := graph{message: message{}.bytes(1, message{}.text(4, "X").text(4, "Y"))}
-	check("two operators in a node", two.model(), "names no operator, or several")
-	var deep message
+	custom := graph.Graph{Domain: "ai.onnx.contrib"}
+	custom.Node("BertTokenizer", "y", nil)
+	check("a custom operator", custom.Model("tiny"), "BertTokenizer")
+	var inner graph.Graph
+	inner.Message = graph.Message{}.Bytes(1, graph.Message{}.Text(4, "X").Text(7, "evil"))
+	var outer graph.Graph
+	outer.Node("If", "y", nil, graph.Message{}.Text(1, "then_branch").Bytes(6, inner.Message).Number(20, 5))
+	check("a custom operator in a branch", outer.Model("tiny"), "evil")
+	two := graph.Graph{Message: graph.Message{}.Bytes(1, graph.Message{}.Text(4, "X").Text(4, "Y"))}
+	check("two operators in a node", two.Model("tiny"), "names no operator, or several")
+	var deep graph.Message
 	for range 1000 {
-		deep = message{}.bytes(1, message{}.text(4, "If").bytes(5, message{}.bytes(6, deep)))
+		deep = graph.Message{}.Bytes(1, graph.Message{}.Text(4, "If").Bytes(5, graph.Message{}.Bytes(6, deep)))
 	}
-	check("graphs within graphs", (&graph{message: deep}).model(), "too deep")
+	check("graphs within graphs", (&graph.Graph{Message: deep}).Model("tiny"), "too deep")
 }
 
 // FuzzOutline looks for files that make the reader fail badly, or that get past its rules.

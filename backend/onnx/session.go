@@ -7,24 +7,16 @@ import (
 	"math"
 	"runtime"
 	"unsafe"
+
+	"github.com/assay-eval/assay/backend/onnx/graph"
 )
 
 // A Slot is an input or output of a graph.
 type Slot struct {
 	Name  string
-	Type  ElementType
+	Type  graph.ElementType
 	Shape []int64 // -1 where the graph leaves it open
 }
-
-// An ElementType is what a tensor is made of, as ONNX numbers them.
-type ElementType int32
-
-// The types of elements that inputs and outputs may have here.
-const (
-	Float32 ElementType = 1
-	Int64   ElementType = 7
-	Float16 ElementType = 10
-)
 
 // A Tensor is the outcome of a graph, or of a part of it.
 type Tensor struct {
@@ -46,8 +38,8 @@ const skipped = "SkipLayerNormFusion"
 
 // NewSession makes a session of a graph: the bytes of an .onnx file. The files of external data that it names are read
 // from a folder.
-func (l *Library) NewSession(graph []byte, folder string) (*Session, error) {
-	if len(graph) == 0 {
+func (l *Library) NewSession(file []byte, folder string) (*Session, error) {
+	if len(file) == 0 {
 		return nil, errors.New("the file is empty")
 	}
 	options, err := l.sessionOptions(folder)
@@ -56,7 +48,7 @@ func (l *Library) NewSession(graph []byte, folder string) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{lib: l}
-	err = l.call(createSessionFromArray, uintptr(l.env), uintptr(unsafe.Pointer(&graph[0])), uintptr(len(graph)),
+	err = l.call(createSessionFromArray, uintptr(l.env), uintptr(unsafe.Pointer(&file[0])), uintptr(len(file)),
 		uintptr(options), uintptr(unsafe.Pointer(&s.session)))
 	if err != nil {
 		return nil, err
@@ -93,7 +85,7 @@ func (l *Library) sessionOptions(folder string) (options handle, err error) {
 	set(setSessionExecutionMode, sequential)
 	set(setSessionGraphOptimizationLevel, everything)
 	config("optimization.disable_specified_optimizers", skipped)
-	config("session.load_model_format", "ONNX") // not its own format, which graph.go cannot look through
+	config("session.load_model_format", "ONNX") // not its own format, which outline.go cannot look through
 	config("session.model_external_initializers_file_folder_path", folder)
 	return options, err
 }
@@ -145,8 +137,8 @@ func (s *Session) describe(f function, i int, slot *Slot) error {
 }
 
 // typeAndShape reads a description of a tensor.
-func (l *Library) typeAndShape(tensor handle) (ElementType, []int64, error) {
-	var kind ElementType
+func (l *Library) typeAndShape(tensor handle) (graph.ElementType, []int64, error) {
+	var kind graph.ElementType
 	if err := l.call(getTensorElementType, uintptr(tensor), uintptr(unsafe.Pointer(&kind))); err != nil {
 		return 0, nil, err
 	}
@@ -234,7 +226,7 @@ func (c *computation) input(name string, row []int64) error {
 	c.names = append(c.names, cstring(name))
 	c.values = append(c.values, 0)
 	return c.lib.call(createTensorWithDataAsOrtValue, uintptr(c.lib.memory), uintptr(unsafe.Pointer(&row[0])),
-		uintptr(len(row)*8), uintptr(unsafe.Pointer(&shape[0])), uintptr(len(shape)), uintptr(Int64),
+		uintptr(len(row)*8), uintptr(unsafe.Pointer(&shape[0])), uintptr(len(shape)), uintptr(graph.Int64),
 		uintptr(unsafe.Pointer(&c.values[len(c.values)-1])))
 }
 
@@ -292,9 +284,9 @@ func (l *Library) tensor(value handle) (Tensor, error) {
 		return Tensor{}, err
 	}
 	switch kind {
-	case Float32:
+	case graph.Float32:
 		copy(t.Values, unsafe.Slice((*float32)(data), n))
-	case Float16:
+	case graph.Float16:
 		for i, bits := range unsafe.Slice((*uint16)(data), n) {
 			t.Values[i] = half(bits)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/assay-eval/assay/backend/onnx/graph"
 )
 
 // library loads ONNX Runtime, or skips the test where there is none.
@@ -46,7 +48,7 @@ func TestSessionReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if len(s.Inputs) != 3 || s.Inputs[2].Name != "token_type_ids" || s.Inputs[0].Type != Int64 ||
+	if len(s.Inputs) != 3 || s.Inputs[2].Name != "token_type_ids" || s.Inputs[0].Type != graph.Int64 ||
 		len(s.Inputs[0].Shape) != 2 || s.Inputs[0].Shape[0] != -1 {
 		t.Errorf("the inputs are %+v", s.Inputs)
 	}
@@ -85,9 +87,9 @@ func near(t *testing.T, what string, got []float32, want []float64) {
 
 func TestSessionRefuses(t *testing.T) {
 	lib := library(t)
-	for _, graph := range [][]byte{nil, []byte("no graph"), newTinyEncoder().file("nowhere")} {
-		if _, err := lib.NewSession(graph, t.TempDir()); err == nil {
-			t.Errorf("a session was made of %.20q", graph)
+	for _, file := range [][]byte{nil, []byte("no graph"), newTinyEncoder().file("nowhere")} {
+		if _, err := lib.NewSession(file, t.TempDir()); err == nil {
+			t.Errorf("a session was made of %.20q", file)
 		}
 	}
 	s, err := lib.NewSession(newTinyEncoder().file("logits"), t.TempDir())
@@ -159,26 +161,23 @@ func TestSessionConcurrent(t *testing.T) {
 
 // endless is a graph with a loop whose condition is always true.
 func endless() []byte {
-	var body graph
-	body.node("Identity", "again", []string{"go on"})
-	body.node("Add", "next", []string{"state", "state"})
-	body.slot(11, "i", Int64)
-	body.slot(11, "go on", boolean)
-	body.slot(11, "state", Int64, "batch", "tokens")
-	body.slot(12, "again", boolean)
-	body.slot(12, "next", Int64, "batch", "tokens")
-	var g graph
-	g.slot(11, "input_ids", Int64, "batch", "tokens")
-	g.message = g.bytes(5, tensor("true", boolean).bytes(9, []byte{1}))
-	g.node("Loop", "looped", []string{"", "true", "input_ids"},
-		message{}.text(1, "body").bytes(6, body.text(2, "body")).number(20, 5))
-	g.node("Cast", "logits", []string{"looped"}, intAttribute("to", int64(Float32)))
-	g.slot(12, "logits", Float32, "batch", "tokens")
-	return g.model()
+	var body graph.Graph
+	body.Node("Identity", "again", []string{"go on"})
+	body.Node("Add", "next", []string{"state", "state"})
+	body.Input("i", graph.Int64)
+	body.Input("go on", graph.Bool)
+	body.Input("state", graph.Int64, "batch", "tokens")
+	body.Output("again", graph.Bool)
+	body.Output("next", graph.Int64, "batch", "tokens")
+	var g graph.Graph
+	g.Input("input_ids", graph.Int64, "batch", "tokens")
+	g.Initializer(graph.Tensor("true", graph.Bool).Bytes(9, []byte{1}))
+	g.Node("Loop", "looped", []string{"", "true", "input_ids"},
+		graph.Body("body", &body))
+	g.Node("Cast", "logits", []string{"looped"}, graph.Int("to", int64(graph.Float32)))
+	g.Output("logits", graph.Float32, "batch", "tokens")
+	return g.Model("tiny")
 }
-
-// boolean is the type of conditions.
-const boolean ElementType = 9
 
 func TestHalf(t *testing.T) {
 	infinity := float32(math.Inf(1))

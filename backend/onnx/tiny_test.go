@@ -1,123 +1,11 @@
 package onnx
 
 import (
-	"encoding/binary"
 	"math"
 	"math/rand/v2"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/assay-eval/assay/backend/onnx/graph"
 )
-
-// A message is a protobuf message as it is being written.
-type message []byte
-
-func (m message) number(field protowire.Number, v int64) message {
-	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), uint64(v))
-}
-
-func (m message) bytes(field protowire.Number, v []byte) message {
-	return protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), v)
-}
-
-func (m message) text(field protowire.Number, v string) message { return m.bytes(field, []byte(v)) }
-
-func (m message) float(field protowire.Number, v float32) message {
-	return protowire.AppendFixed32(protowire.AppendTag(m, field, protowire.Fixed32Type), math.Float32bits(v))
-}
-
-// An attribute is one of a node.
-func intAttribute(name string, v int64) message {
-	return message{}.text(1, name).number(3, v).number(20, 2)
-}
-
-func floatAttribute(name string, v float32) message {
-	return message{}.text(1, name).float(2, v).number(20, 1)
-}
-
-func intsAttribute(name string, list ...int64) message {
-	m := message{}.text(1, name)
-	for _, v := range list {
-		m = m.number(8, v)
-	}
-	return m.number(20, 7)
-}
-
-// A graph is an ONNX graph as it is being written.
-type graph struct {
-	message
-	domain string // of the nodes
-}
-
-// node adds an operator with one output.
-func (g *graph) node(op, output string, inputs []string, attributes ...message) string {
-	var m message
-	for _, in := range inputs {
-		m = m.text(1, in)
-	}
-	m = m.text(2, output).text(4, op)
-	for _, a := range attributes {
-		m = m.bytes(5, a)
-	}
-	if g.domain != "" {
-		m = m.text(7, g.domain)
-	}
-	g.message = g.bytes(1, m)
-	return output
-}
-
-// tensor describes an initializer without its numbers.
-func tensor(name string, kind ElementType, shape ...int64) message {
-	var m message
-	for _, d := range shape {
-		m = m.number(1, d)
-	}
-	return m.number(2, int64(kind)).text(8, name)
-}
-
-// floats adds an initializer of float32.
-func (g *graph) floats(name string, values []float32, shape ...int64) string {
-	g.message = g.bytes(5, tensor(name, Float32, shape...).bytes(9, rawFloats(values)))
-	return name
-}
-
-func rawFloats(values []float32) []byte {
-	var raw []byte
-	for _, v := range values {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-	}
-	return raw
-}
-
-// ints adds an initializer of int64.
-func (g *graph) ints(name string, values []int64, shape ...int64) string {
-	var raw []byte
-	for _, v := range values {
-		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
-	}
-	g.message = g.bytes(5, tensor(name, Int64, shape...).bytes(9, raw))
-	return name
-}
-
-// slot adds an input (11) or an output (12). A dimension is a number, or a name for one that is open.
-func (g *graph) slot(field protowire.Number, name string, kind ElementType, dimensions ...any) {
-	var shape message
-	for _, d := range dimensions {
-		switch d := d.(type) {
-		case int:
-			shape = shape.bytes(1, message{}.number(1, int64(d)))
-		case string:
-			shape = shape.bytes(1, message{}.text(2, d))
-		}
-	}
-	kinds := message{}.bytes(1, message{}.number(1, int64(kind)).bytes(2, shape))
-	g.message = g.bytes(field, message{}.text(1, name).bytes(2, kinds))
-}
-
-// model is the file of the graph.
-func (g *graph) model() []byte {
-	return message{}.number(1, 8).bytes(7, g.text(2, "tiny")).bytes(8, message{}.text(1, "").number(2, 17)).
-		bytes(8, message{}.text(1, "com.microsoft").number(2, 1))
-}
 
 // sizes are those of a model like BERT.
 type sizes struct {
@@ -196,38 +84,34 @@ func (s sizes) layerNames() []string {
 func (w *encoder) file(outputs ...string) []byte {
 	g := &encoderGraph{encoder: w}
 	for _, name := range []string{"input_ids", "attention_mask", "token_type_ids"} {
-		g.slot(11, name, Int64, "batch", "tokens")
+		g.Input(name, graph.Int64, "batch", "tokens")
 	}
 	x := g.embeddings()
 	for _, layer := range w.layerNames() {
 		x = g.layer(layer, x)
 	}
-	g.node("Identity", "last_hidden_state", []string{x})
-	first := g.node("Gather", "first", []string{x, g.ints("zero index", []int64{0})}, intAttribute("axis", 1))
-	pooled := g.node("Tanh", "pooled", []string{g.linear("pooler", first, w.width, w.width)})
-	g.node("Identity", "logits", []string{g.linear("head", pooled, w.width, w.labels)})
+	g.Node("Identity", "last_hidden_state", []string{x})
+	first := g.Node("Gather", "first", []string{x, g.Ints("zero index", []int64{0})}, graph.Int("axis", 1))
+	pooled := g.Node("Tanh", "pooled", []string{g.linear("pooler", first, w.width, w.width)})
+	g.Node("Identity", "logits", []string{g.linear("head", pooled, w.width, w.labels)})
 	for _, name := range outputs {
 		if name == "logits" {
-			g.slot(12, name, Float32, "batch", w.labels)
+			g.Output(name, graph.Float32, "batch", w.labels)
 		} else {
-			g.slot(12, name, Float32, "batch", "tokens", w.width)
+			g.Output(name, graph.Float32, "batch", "tokens", w.width)
 		}
 	}
-	return g.model()
+	return g.Model("tiny")
 }
 
 // An encoderGraph writes the encoder's graph.
 type encoderGraph struct {
-	graph
+	graph.Graph
 	*encoder
 }
 
 func (g *encoderGraph) weight(name string, shape ...int) string {
-	var long []int64
-	for _, d := range shape {
-		long = append(long, int64(d))
-	}
-	return g.floats(name, g.weights[name], long...)
+	return g.Floats(name, g.weights[name], shape...)
 }
 
 func (g *encoderGraph) linear(name, x string, in, out int) string {
@@ -235,9 +119,9 @@ func (g *encoderGraph) linear(name, x string, in, out int) string {
 	if g.int8 {
 		y = g.integers(name, x, in, out)
 	} else {
-		y = g.node("MatMul", name+".product", []string{x, g.weight(name+".weight", in, out)})
+		y = g.Node("MatMul", name+".product", []string{x, g.weight(name+".weight", in, out)})
 	}
-	return g.node("Add", name+".out", []string{y, g.weight(name+".bias", out)})
+	return g.Node("Add", name+".out", []string{y, g.weight(name+".bias", out)})
 }
 
 // integers multiplies with a matrix of 8 bits: one scale for it, and one for all that is multiplied with it in a call.
@@ -250,69 +134,63 @@ func (g *encoderGraph) integers(name, x string, in, out int) string {
 	for _, v := range g.weights[name+".weight"] {
 		raw = append(raw, byte(int8(math.Round(float64(v/largest*127)))))
 	}
-	const signed ElementType = 3
-	g.message = g.bytes(5, tensor(name+".int8", signed, int64(in), int64(out)).bytes(9, raw))
-	var dynamic message
-	dynamic = dynamic.text(1, x).text(4, "DynamicQuantizeLinear")
-	for _, output := range []string{".bytes", ".scale", ".zero"} {
-		dynamic = dynamic.text(2, name+output)
-	}
-	g.message = g.bytes(1, dynamic)
-	y := g.node("MatMulInteger", name+".sums", []string{name + ".bytes", name + ".int8", name + ".zero"})
-	y = g.node("Cast", name+".floats", []string{y}, intAttribute("to", int64(Float32)))
-	scale := g.node("Mul", name+".scales", []string{name + ".scale", g.floats(name+".unit", []float32{largest / 127})})
-	return g.node("Mul", name+".product", []string{y, scale})
+	g.Raw(name+".int8", graph.Int8, raw, in, out)
+	g.Nodes("DynamicQuantizeLinear", []string{name + ".bytes", name + ".scale", name + ".zero"}, []string{x})
+	y := g.Node("MatMulInteger", name+".sums", []string{name + ".bytes", name + ".int8", name + ".zero"})
+	y = g.Node("Cast", name+".floats", []string{y}, graph.Int("to", int64(graph.Float32)))
+	scale := g.Node("Mul", name+".scales", []string{name + ".scale", g.Floats(name+".unit", []float32{largest / 127})})
+	return g.Node("Mul", name+".product", []string{y, scale})
 }
 
 func (g *encoderGraph) norm(name, x string) string {
-	return g.node("LayerNormalization", name+".out",
+	return g.Node("LayerNormalization", name+".out",
 		[]string{x, g.weight(name+".weight", g.width), g.weight(name+".bias", g.width)},
-		intAttribute("axis", -1), floatAttribute("epsilon", g.epsilon))
+		graph.Int("axis", -1), graph.Float("epsilon", g.epsilon))
 }
 
 func (g *encoderGraph) embeddings() string {
-	zero, one := g.ints("zero", []int64{0}), g.ints("one", []int64{1})
-	shape := g.node("Shape", "shape", []string{"input_ids"})
-	n := g.node("Gather", "length", []string{shape, one}, intAttribute("axis", 0))
-	positions := g.node("Range", "positions", []string{zero, n, one})
-	x := g.node("Gather", "words", []string{g.weight("word", g.words, g.width), "input_ids"})
-	t := g.node("Gather", "types", []string{g.weight("type", 2, g.width), "token_type_ids"})
-	p := g.node("Gather", "places", []string{g.weight("position", g.positions, g.width), positions})
-	x = g.node("Add", "words and types", []string{x, t})
-	x = g.node("Add", "sum", []string{x, p})
-	mask := g.node("Cast", "mask as floats", []string{"attention_mask"}, intAttribute("to", int64(Float32)))
-	mask = g.node("Sub", "mask inverted", []string{g.floats("1", []float32{1}), mask})
-	mask = g.node("Mul", "mask scaled", []string{mask, g.floats("-10000", []float32{-10000})})
-	g.node("Unsqueeze", "mask", []string{mask, g.ints("mask axes", []int64{1, 2}, 2)})
-	g.floats("scale", []float32{float32(g.scale())})
-	g.floats("0.5", []float32{0.5})
-	g.floats("root", []float32{math.Sqrt2})
-	g.ints("heads", []int64{0, 0, int64(g.heads), int64(g.width / g.heads)}, 4)
-	g.ints("joined", []int64{0, 0, int64(g.width)}, 3)
+	zero, one := g.Ints("zero", []int64{0}), g.Ints("one", []int64{1})
+	shape := g.Node("Shape", "shape", []string{"input_ids"})
+	n := g.Node("Gather", "length", []string{shape, one}, graph.Int("axis", 0))
+	positions := g.Node("Range", "positions", []string{zero, n, one})
+	x := g.Node("Gather", "words", []string{g.weight("word", g.words, g.width), "input_ids"})
+	t := g.Node("Gather", "types", []string{g.weight("type", 2, g.width), "token_type_ids"})
+	p := g.Node("Gather", "places", []string{g.weight("position", g.positions, g.width), positions})
+	x = g.Node("Add", "words and types", []string{x, t})
+	x = g.Node("Add", "sum", []string{x, p})
+	mask := g.Node("Cast", "mask as floats", []string{"attention_mask"}, graph.Int("to", int64(graph.Float32)))
+	mask = g.Node("Sub", "mask inverted", []string{g.Floats("1", []float32{1}), mask})
+	mask = g.Node("Mul", "mask scaled", []string{mask, g.Floats("-10000", []float32{-10000})})
+	g.Node("Unsqueeze", "mask", []string{mask, g.Ints("mask axes", []int64{1, 2}, 2)})
+	g.Floats("scale", []float32{float32(g.scale())})
+	g.Floats("0.5", []float32{0.5})
+	g.Floats("root", []float32{math.Sqrt2})
+	g.Ints("heads", []int64{0, 0, int64(g.heads), int64(g.width / g.heads)}, 4)
+	g.Ints("joined", []int64{0, 0, int64(g.width)}, 3)
 	return g.norm("norm", x)
 }
 
 func (g *encoderGraph) layer(l, x string) string {
 	head := func(name string, order ...int64) string {
 		y := g.linear(l+name, x, g.width, g.width)
-		y = g.node("Reshape", l+name+".heads", []string{y, "heads"})
-		return g.node("Transpose", l+name+".turned", []string{y}, intsAttribute("perm", order...))
+		y = g.Node("Reshape", l+name+".heads", []string{y, "heads"})
+		return g.Node("Transpose", l+name+".turned", []string{y}, graph.Ints("perm", order...))
 	}
 	q, k, v := head("q", 0, 2, 1, 3), head("k", 0, 2, 3, 1), head("v", 0, 2, 1, 3)
-	a := g.node("MatMul", l+"scores", []string{q, k})
-	a = g.node("Mul", l+"scaled", []string{a, "scale"})
-	a = g.node("Add", l+"masked", []string{a, "mask"})
-	a = g.node("Softmax", l+"attention", []string{a}, intAttribute("axis", -1))
-	a = g.node("MatMul", l+"read", []string{a, v})
-	a = g.node("Transpose", l+"read turned", []string{a}, intsAttribute("perm", 0, 2, 1, 3))
-	a = g.node("Reshape", l+"read joined", []string{a, "joined"})
-	a = g.node("Add", l+"residual", []string{x, g.linear(l+"o", a, g.width, g.width)})
+	a := g.Node("MatMul", l+"scores", []string{q, k})
+	a = g.Node("Mul", l+"scaled", []string{a, "scale"})
+	a = g.Node("Add", l+"masked", []string{a, "mask"})
+	a = g.Node("Softmax", l+"attention", []string{a}, graph.Int("axis", -1))
+	a = g.Node("MatMul", l+"read", []string{a, v})
+	a = g.Node("Transpose", l+"read turned", []string{a}, graph.Ints("perm", 0, 2, 1, 3))
+	a = g.Node("Reshape", l+"read joined", []string{a, "joined"})
+	a = g.Node("Add", l+"residual", []string{x, g.linear(l+"o", a, g.width, g.width)})
 	x = g.norm(l+"norm1", a)
 	u := g.linear(l+"up", x, g.width, g.inner)
-	e := g.node("Erf", l+"erf", []string{g.node("Div", l+"divided", []string{u, "root"})})
-	e = g.node("Add", l+"erf and one", []string{e, "1"})
-	e = g.node("Mul", l+"gelu doubled", []string{u, e})
-	e = g.node("Mul", l+"gelu", []string{e, "0.5"})
-	y := g.node("Add", l+"residual 2", []string{x, g.linear(l+"down", e, g.inner, g.width)})
+	e := g.Node("Erf", l+"erf", []string{g.Node("Div", l+"divided", []string{u, "root"})})
+	e = g.Node("Add", l+"erf and one", []string{e, "1"})
+	e = g.Node("Mul", l+"gelu doubled", []string{u, e})
+	e = g.Node("Mul", l+"gelu", []string{e, "0.5"})
+	y := g.Node("Add", l+"residual 2", []string{x, g.linear(l+"down", e, g.inner, g.width)})
 	return g.norm(l+"norm2", y)
 }
