@@ -35,8 +35,8 @@ func kindOf(want wanted) string {
 const modelsHelp = `
 Usage: assay models [list]                         the models on this machine, Ollama's included
        assay models inspect MODEL                  what a model file says of itself
-       assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder with
-                                                   a BERT in safetensors: to embed, to classify, to rank
+       assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder with a
+                                                   BERT, RoBERTa or ModernBERT in safetensors
        assay models import --name NAME --head FOLDER FILE
                                                    add a GGUF file with the classification head, which it
                                                    lacks, of the Hugging Face folder that it was made of
