@@ -112,6 +112,9 @@ func create(home string, rec Record, h **head.Head, write func(path string, rec 
 			return nil, err
 		}
 	}
+	if err := os.RemoveAll(folderPath(home, rec.Name)); err != nil {
+		return nil, err
+	}
 	if err := os.Rename(part.Name(), path); err != nil {
 		return nil, err
 	}
