@@ -133,7 +133,7 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 		}
 		return "No"
 	case strings.HasSuffix(last, "Answer Yes or No."):
-		text, answer := part("Text:", "\n\n"), part("Answer:", "\n")
+		text, answer := part("Text:", "\n\nQuestion:"), part("Answer:", "\n")
 		question := part("Question:", "\n")
 		for _, pair := range [][2]string{{answer, text}, {question, text}, {question, answer}} {
 			if pair[0] != "" && pair[1] != "" {
