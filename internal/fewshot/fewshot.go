@@ -156,6 +156,8 @@ func dimension(name string) string {
 	switch d := strings.Join(words, "_"); d {
 	case "answer_faithfulness":
 		return "faithfulness"
+	case "correct":
+		return "answer_correctness"
 	default:
 		return d
 	}
