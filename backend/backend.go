@@ -56,9 +56,23 @@ type Info struct {
 	Slots   int    `json:"slots"`   // calls that the model usefully serves at once
 	Ops     Ops    `json:"ops"`
 
-	// Labels name the HeadOutputs in their order. There are none if the model does not say.
+	// Labels name the HeadOutputs, or the TokenOutputs, in their order. There are none if the model does not say.
 	Labels []string `json:"labels,omitempty"`
+
+	// Activation is what turns those numbers into what the model was trained to say.
+	Activation Activation `json:"activation,omitempty"`
 }
+
+// An Activation is what is put over the numbers of a classification head. It is not part of keys: the numbers are
+// stored without it.
+type Activation string
+
+// The activations that model files name. Without a name, the file does not say.
+const (
+	Softmax Activation = "softmax" // one of the labels is true: probabilities that add up to 1
+	Sigmoid Activation = "sigmoid" // each label is true or not, a probability for each
+	Linear  Activation = "linear"  // the numbers are the answer: a regression
+)
 
 // A Speaker is the role of a message in a chat. (A [Role] is that of a model in a run.)
 type Speaker string

@@ -20,6 +20,7 @@ func TestOps(t *testing.T) {
 	check(CanGenerate, "generate")
 	check(CanClassify|CanEmbed, "embed, rerank")
 	check(CanEmbed|CanEmbedTokens, "embed, embed tokens")
+	check(CanClassify|CanLabelTokens, "rerank, label tokens")
 	check(CanGenerate|CanEmbed|CanScore|CanConstrain|CanClassify, "generate, embed, score, constrain, rerank")
 	if !(CanGenerate | CanEmbed).Has(CanEmbed) || CanEmbed.Has(CanEmbed|CanScore) || !CanEmbed.Has(0) {
 		t.Error("Has is wrong")
@@ -138,6 +139,20 @@ func TestCheckAnswer(t *testing.T) {
 	check("", TokenEmbeddings, two, none)
 	check("2 vectors for text 1", Embedding, one, two)
 	check("0 vectors for pair 0", HeadOutputs, none, one)
+	labels := func(spans ...Span) Encoded {
+		return Encoded{Spans: spans, Vectors: make([][]float32, len(spans))}
+	}
+	check("", TokenOutputs, labels(Span{0, 1}), none)
+	check("", TokenOutputs, labels(Span{0, 0}, Span{0, 1}, Span{0, 1}, Span{1, 1}), none)
+	check("pair 1: 0 spans for 1 vectors", TokenOutputs, none, one)
+	check("pair 0: token 0 has the span 0 to 2 in a text of 1 bytes", TokenOutputs, labels(Span{0, 2}), none)
+	check("token 1 has the span 0 to 1", TokenOutputs, labels(Span{1, 1}, Span{0, 1}), none)
+	check("token 0 has the span 1 to 0", TokenOutputs, labels(Span{1, 0}), none)
+	check("token 0 has the span -1 to 0", TokenOutputs, labels(Span{-1, 0}), none)
+	within := &EncodeRequest{Output: TokenOutputs, Inputs: Texts("é")}
+	if err := within.CheckAnswer(&Encoding{Items: []Encoded{labels(Span{0, 1})}}); err == nil {
+		t.Error("a span may end within a character")
+	}
 	for _, output := range Outputs() {
 		check("1 answers for 2", output, one)
 		check("3 answers for 2", output, one, one, one)

@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"unicode/utf8"
 )
 
 // A Pair is what an encoder reads: a text and, for a classification head, the query that it is to suit. A head that
@@ -39,9 +40,21 @@ type Encoded struct {
 	// itself, since the vocabulary cuts within one, is written <0xE6>; so every token is UTF-8.
 	Tokens []string
 
-	// Vectors are one for each token of TokenEmbeddings, and just one of any other output. All that a model gives for
-	// one output are of one size.
+	// Spans are, of TokenOutputs alone, where each token stands in the text, in its order. The white space that a
+	// vocabulary has before a word is not in its span. Tokens that share a character, since the vocabulary cuts within
+	// it, have the same span. What the model's tokenizer drops (a control character, an accent) is in the span before it
+	// or in none.
+	Spans []Span
+
+	// Vectors are one for each token of TokenEmbeddings and TokenOutputs, and just one of any other output. All that a
+	// model gives for one output are of one size.
 	Vectors [][]float32
+}
+
+// A Span is a stretch of a text: the bytes from Low up to but not including High. Both lie between characters.
+type Span struct {
+	Low  int `json:"low"`
+	High int `json:"high"`
 }
 
 // Check is [GenerateRequest.Check] for an EncodeRequest.
@@ -80,12 +93,36 @@ func (r *EncodeRequest) CheckAnswer(e *Encoding) error {
 		return nil
 	}
 	for i, item := range e.Items {
+		if r.Output == TokenOutputs {
+			if err := item.checkSpans(r.Inputs[i].Text); err != nil {
+				return fmt.Errorf("pair %d: %w", i, err)
+			}
+			continue
+		}
 		if len(item.Vectors) != 1 {
 			return fmt.Errorf("%d vectors for %s %d, want one", len(item.Vectors), r.Kind(), i)
 		}
 	}
 	return nil
 }
+
+// checkSpans reports spans that are not of a text, or not in its order.
+func (e *Encoded) checkSpans(text string) error {
+	if len(e.Spans) != len(e.Vectors) {
+		return fmt.Errorf("%d spans for %d vectors", len(e.Spans), len(e.Vectors))
+	}
+	at := 0
+	for i, s := range e.Spans {
+		if s.Low < at || s.High < s.Low || s.High > len(text) || !between(text, s.Low) || !between(text, s.High) {
+			return fmt.Errorf("token %d has the span %d to %d in a text of %d bytes", i, s.Low, s.High, len(text))
+		}
+		at = s.Low
+	}
+	return nil
+}
+
+// between reports whether a place in a text is not within a character.
+func between(text string, at int) bool { return at == len(text) || utf8.RuneStart(text[at]) }
 
 // Embed asks for the [Embedding] of each text.
 func Embed(ctx context.Context, b Backend, texts []string) ([][]float32, error) {
@@ -100,6 +137,11 @@ func EmbedTokens(ctx context.Context, b Backend, texts []string) ([]Encoded, err
 // Classify asks for the [HeadOutputs] of each pair.
 func Classify(ctx context.Context, b Backend, pairs []Pair) ([][]float32, error) {
 	return vectors(ctx, b, &EncodeRequest{Output: HeadOutputs, Inputs: pairs})
+}
+
+// LabelTokens asks for the [TokenOutputs] of each pair.
+func LabelTokens(ctx context.Context, b Backend, pairs []Pair) ([]Encoded, error) {
+	return encode(ctx, b, &EncodeRequest{Output: TokenOutputs, Inputs: pairs})
 }
 
 // vectors asks for an output that is one vector.

@@ -38,14 +38,15 @@ func text(s string) Pair { return Pair{Text: s} }
 func TestKeyGolden(t *testing.T) {
 	info, generate, score := full()
 	got := fmt.Sprintf("%s\ngenerate %v\ngenerate, least %v\nembed %v\nembed, empty %v\nscore %v\nrerank %v\n"+
-		"embed tokens %v\n",
+		"embed tokens %v\nlabel tokens %v\n",
 		keyVersion,
 		GenerateKey(info, generate),
 		GenerateKey(Info{}, &GenerateRequest{Messages: []Message{{User, "hi"}}, MaxTokens: 1}),
 		EncodeKey(info, Embedding, text("a text")), EncodeKey(info, Embedding, text("")),
 		ScoreKey(info, score),
 		EncodeKey(info, HeadOutputs, Pair{"a query", "a text"}),
-		EncodeKey(info, TokenEmbeddings, text("a text")))
+		EncodeKey(info, TokenEmbeddings, text("a text")),
+		EncodeKey(info, TokenOutputs, Pair{"a query", "a text"}))
 	path := filepath.Join("testdata", "keys.txt")
 	if *update {
 		if err := os.MkdirAll("testdata", 0o777); err != nil {
@@ -72,11 +73,14 @@ func TestKeyFields(t *testing.T) {
 		"Info.Model": true, // a name that the user may change
 		"Info.Slots": true, // how many at once, which does not matter to an answer
 		"Info.Ops":   true,
+
+		"Info.Activation": true, // what is put over an answer later
 	}
 	pair := Pair{"query", "text"}
-	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [5]Key {
-		return [5]Key{GenerateKey(i, g), ScoreKey(i, s),
-			EncodeKey(i, Embedding, pair), EncodeKey(i, TokenEmbeddings, pair), EncodeKey(i, HeadOutputs, pair)}
+	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [6]Key {
+		return [6]Key{GenerateKey(i, g), ScoreKey(i, s),
+			EncodeKey(i, Embedding, pair), EncodeKey(i, TokenEmbeddings, pair), EncodeKey(i, HeadOutputs, pair),
+			EncodeKey(i, TokenOutputs, pair)}
 	}
 	before := keys(info, generate, score)
 	n := 0
@@ -209,6 +213,7 @@ func TestKeyBoundaries(t *testing.T) {
 
 	check("rerank a, b", EncodeKey(info, HeadOutputs, Pair{"a", "b"}))
 	check("rerank b, a", EncodeKey(info, HeadOutputs, Pair{"b", "a"}))
+	check("label tokens a, b", EncodeKey(info, TokenOutputs, Pair{"a", "b"}))
 	check("rerank ab", EncodeKey(info, HeadOutputs, Pair{"ab", ""}))
 	check("embed, query a, text b", EncodeKey(info, Embedding, Pair{"a", "b"})) // invalid, and no other's
 	check("rerank, the text ab", EncodeKey(info, HeadOutputs, Pair{"", "ab"}))

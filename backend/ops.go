@@ -13,6 +13,7 @@ const (
 	CanClassify                    // Encode to HeadOutputs
 	CanChoose                      // Score of continuations by first-token scoring; CanScore implies it
 	CanEmbedTokens                 // Encode to TokenEmbeddings
+	CanLabelTokens                 // Encode to TokenOutputs
 )
 
 // Has reports whether o includes every ability in want.
@@ -21,7 +22,8 @@ func (o Ops) Has(want Ops) bool { return o&want == want }
 // String lists the abilities, comma separated, in a fixed order: "generate, embed".
 func (o Ops) String() string {
 	var names []string
-	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose", "embed tokens"} {
+	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose", "embed tokens",
+		"label tokens"} {
 		if o.Has(1 << i) {
 			names = append(names, name)
 		}
@@ -50,10 +52,15 @@ const (
 	// model, one for each label for a classifier. They are the head's own, most often logits: no sigmoid or softmax
 	// is put over them.
 	HeadOutputs Output = "rerank"
+
+	// TokenOutputs are what the model's token classification head says about each token of a pair's text, one number
+	// for each label, and where in the text the token stands. It has read the query, but tokens of the query and special
+	// tokens are left out. The numbers are the head's own, as those of HeadOutputs are.
+	TokenOutputs Output = "label tokens"
 )
 
 // Outputs returns every output.
-func Outputs() []Output { return []Output{Embedding, TokenEmbeddings, HeadOutputs} }
+func Outputs() []Output { return []Output{Embedding, TokenEmbeddings, HeadOutputs, TokenOutputs} }
 
 // Op is the ability that the output takes; none for an unknown output, which Check refuses.
 func (o Output) Op() Ops {
@@ -64,9 +71,11 @@ func (o Output) Op() Ops {
 		return CanEmbedTokens
 	case HeadOutputs:
 		return CanClassify
+	case TokenOutputs:
+		return CanLabelTokens
 	}
 	return 0
 }
 
 // OfPairs reports whether the output is of pairs rather than of single texts.
-func (o Output) OfPairs() bool { return o == HeadOutputs }
+func (o Output) OfPairs() bool { return o == HeadOutputs || o == TokenOutputs }

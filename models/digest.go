@@ -12,17 +12,22 @@ import (
 	"time"
 
 	"github.com/assay-eval/assay/models/gguf"
+	"github.com/assay-eval/assay/models/head"
 )
 
 // Digest returns the SHA-256 of a model's weights as "sha256:" and 64 hex digits. A file that was hashed
 // before and has the same size and time of modification is not read again: what it hashed to is kept in
-// the home folder. For a model split over several files it is a hash over the digests of all.
+// the home folder. For a model split over several files, or with a classification head in a file of its own, it is a hash
+// over the digests of all.
 func Digest(path string) (string, error) {
 	home, err := Home()
 	if err != nil {
 		home = "" // nothing is kept, and every call reads the file
 	}
 	files := gguf.SplitFiles(path)
+	if _, err := os.Stat(head.Path(path)); err == nil {
+		files = append(files, head.Path(path))
+	}
 	if len(files) == 1 {
 		return fileDigest(home, path)
 	}

@@ -4,7 +4,7 @@
 // Everything here treats files as untrusted: headers are read within stated bounds, archives are
 // unpacked without following their paths, and nothing half-written ever takes a final name. No tensor
 // data is read except to copy or to hash it, and nothing here loads a model: engines do that, after
-// [gguf.Check] has said that llama.cpp would take the file.
+// [Check] has said that llama.cpp would take the file.
 //
 //	home, err := models.Home()
 //	if err != nil {
@@ -14,13 +14,15 @@
 //	if err != nil {
 //		log.Fatal(err) // it lists the models that there are
 //	}
-//	info, err := gguf.Check(m.Path)
+//	info, _, err := models.Check(m.Path)
 //
 // What is in a model file is package gguf's.
 //
 // The home folder ([Home]) holds
 //
 //	models/NAME.gguf    a model, with NAME.json, its [Record], beside it
+//	models/NAME.head.json   its classification head, of a model whose head llama.cpp lacks
+//	models/NAME/        a model that is a folder, in ONNX, with NAME.json beside it
 //	engines/NAME/       llama.cpp's shared libraries, with engine.json, the [Engine], among them
 //	downloads/          archives as they were fetched
 //	cache/              what can be had again

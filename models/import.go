@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,22 +13,38 @@ import (
 	"time"
 
 	"github.com/assay-eval/assay/models/gguf"
+	"github.com/assay-eval/assay/models/head"
 )
 
 // Import brings a model into the home folder under rec.Name: one GGUF file; one GGUF file in several
 // parts, in order, as they are cut for transport; or a folder with safetensors, config.json and
-// tokenizer.json, which is converted (BERT embedding models only). The files named are left alone.
+// tokenizer.json, which is converted (BERT only: see [gguf.ConvertBERT]). The files named are left alone.
 //
 // Where rec.Digest is given the result must have it; Import fills it in, with the size and the time.
-// The model is checked as by [gguf.Check] and takes its name only when it is whole; a model of that name is
+// The model is checked as by [Check] and takes its name only when it is whole; a model of that name is
 // replaced.
 func Import(ctx context.Context, home string, rec Record, files ...string) (*Model, error) {
+	return importModel(ctx, home, rec, nil, files)
+}
+
+// ImportWithHead is [Import] of a GGUF file together with the classification head of the Hugging Face folder that it
+// was made of: see [gguf.ReadHead]. The head comes to lie in a file beside the model.
+func ImportWithHead(ctx context.Context, home string, rec Record, folder string, files ...string) (*Model, error) {
+	h, err := gguf.ReadHead(folder)
+	if err != nil {
+		return nil, err
+	}
+	return importModel(ctx, home, rec, h, files)
+}
+
+func importModel(ctx context.Context, home string, rec Record, h *head.Head, files []string) (*Model, error) {
 	if len(files) == 0 {
 		return nil, errors.New("no file to import: name a .gguf file, its parts in order, or a folder")
 	}
 	if fi, err := os.Stat(files[0]); err == nil && fi.IsDir() {
-		if len(files) > 1 {
-			return nil, fmt.Errorf("%s is a folder: import one folder at a time", files[0])
+		if len(files) > 1 || h != nil {
+			return nil, fmt.Errorf("%s is a folder: import one folder at a time, or a .gguf file with the head of a folder",
+				files[0])
 		}
 		return Create(home, rec, func(path string, rec *Record) error {
 			return writeTo(path, func(w io.Writer) error {
@@ -37,7 +54,7 @@ func Import(ctx context.Context, home string, rec Record, files ...string) (*Mod
 			})
 		})
 	}
-	return Create(home, rec, func(path string, _ *Record) error {
+	return create(home, rec, h, func(path string, _ *Record) error {
 		return writeTo(path, func(w io.Writer) error { return concatenate(ctx, w, files) })
 	})
 }
@@ -45,6 +62,11 @@ func Import(ctx context.Context, home string, rec Record, files ...string) (*Mod
 // Create adds a model that write makes, at the path that it is given: a temporary one, which is checked,
 // hashed and then renamed. It may add to the record, a copy of rec. See [Import] for the rest.
 func Create(home string, rec Record, write func(path string, rec *Record) error) (*Model, error) {
+	return create(home, rec, nil, write)
+}
+
+// create is Create of a model with a head of its own, if h is not nil.
+func create(home string, rec Record, h *head.Head, write func(path string, rec *Record) error) (*Model, error) {
 	if err := CheckName(rec.Name); err != nil {
 		return nil, err
 	}
@@ -68,20 +90,38 @@ func Create(home string, rec Record, write func(path string, rec *Record) error)
 	if err := write(part.Name(), &rec); err != nil {
 		return nil, fmt.Errorf("model %s: %w", rec.Name, err)
 	}
-	if err := seal(part.Name(), &rec); err != nil {
+	if err := seal(part.Name(), &rec, h); err != nil {
 		return nil, fmt.Errorf("model %s: %w", rec.Name, err)
+	}
+	var headData []byte
+	if h != nil {
+		if headData, err = h.Encode(); err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(headData)
+		rec.Head = sum256(sum[:])
 	}
 	data, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
 		return nil, err
 	}
 	// The record goes first from the old model and comes last to the new one, so that whatever record
-	// lies beside a model is its own.
-	if err := os.Remove(recordPath(home, rec.Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	// lies beside a model is its own. So with the head.
+	for _, old := range []string{recordPath(home, rec.Name), head.Path(path)} {
+		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if err := os.RemoveAll(folderPath(home, rec.Name)); err != nil {
 		return nil, err
 	}
 	if err := os.Rename(part.Name(), path); err != nil {
 		return nil, err
+	}
+	if h != nil {
+		if err := writeFile(head.Path(path), headData); err != nil {
+			return nil, err
+		}
 	}
 	if err := writeFile(recordPath(home, rec.Name), append(data, '\n')); err != nil {
 		return nil, err
@@ -93,11 +133,21 @@ func Create(home string, rec Record, write func(path string, rec *Record) error)
 	return &Model{Name: rec.Name, Path: path, Record: &rec}, nil
 }
 
-// seal checks what was written and completes its record.
-func seal(path string, rec *Record) error {
+// seal checks what was written, with the head that it is to have, and completes its record.
+func seal(path string, rec *Record, h *head.Head) error {
 	info, err := gguf.Check(path)
 	if err != nil {
 		return err
+	}
+	switch {
+	case h != nil:
+		if err := fits(h, info); err != nil {
+			return err
+		}
+	case info.Misread != "":
+		return errors.New(info.Misread)
+	case info.Doubt != "":
+		rec.Note = strings.TrimPrefix(rec.Note+"; "+info.Doubt, "; ")
 	}
 	digest, err := hashFile(path)
 	if err != nil {

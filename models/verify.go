@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/assay-eval/assay/models/gguf"
+	"github.com/assay-eval/assay/models/head"
 )
 
 // Verify reads a model of the home folder, or of Ollama's store, whole and reports whether it is still what was
@@ -20,8 +20,18 @@ func Verify(home, name string) error {
 		return fmt.Errorf("model %s has no record to compare with: import it with: assay models import --name NAME %s",
 			name, m.Path)
 	}
-	if _, err := gguf.Check(m.Path); err != nil {
+	if m.Record.Files != nil {
+		return m.Record.verify(m.Path)
+	}
+	if _, _, err := Check(m.Path); err != nil {
 		return err
+	}
+	if m.Record.Head != "" {
+		digest, err := hashFile(head.Path(m.Path))
+		if err != nil || digest != m.Record.Head {
+			return fmt.Errorf("the classification head of model %s is gone or has changed since it was imported: "+
+				"import it again", name)
+		}
 	}
 	digest, err := hashFile(m.Path)
 	if err != nil {
@@ -38,7 +48,7 @@ func Verify(home, name string) error {
 	return nil
 }
 
-// Remove deletes a model of the home folder and its record. What is Ollama's is not touched.
+// Remove deletes a model of the home folder with its record and its head. What is Ollama's is not touched.
 func Remove(home, name string) error {
 	if name, ok := strings.CutPrefix(name, ollamaPrefix); ok {
 		return fmt.Errorf("%s is Ollama's: remove it with: ollama rm %s", name, name)
@@ -46,15 +56,15 @@ func Remove(home, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	err := os.Remove(modelPath(home, name))
+	_, err := os.Lstat(modelPath(home, name))
+	if errors.Is(err, os.ErrNotExist) {
+		_, err = os.Lstat(folderPath(home, name))
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("there is no model %q: %s", name, have(home))
 	}
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(recordPath(home, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return remove(home, name)
 }

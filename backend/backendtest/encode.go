@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +41,8 @@ func encodings() []encoding {
 			more: (*suite).testTokens, near: cosine, pair: text},
 		{name: "Classify", output: backend.HeadOutputs, check: checkOutputs, exact: true, batch: 100,
 			more: (*suite).testPairs, near: nearOutputs, pair: pair},
+		{name: "LabelTokens", output: backend.TokenOutputs, check: checkLabels, exact: true, batch: 100, blank: true,
+			more: (*suite).testLabels, near: nearOutputs, pair: pair},
 	}
 }
 
@@ -138,6 +141,15 @@ func checkOutputs(e backend.Encoded) error {
 	return nil
 }
 
+func checkLabels(e backend.Encoded) error {
+	for _, v := range e.Vectors {
+		if err := checkOutputs(backend.Encoded{Vectors: [][]float32{v}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func nearOutputs(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool {
 		return math.Abs(float64(x-y)) <= 0.02+0.02*math.Abs(float64(x))
@@ -154,14 +166,14 @@ func dot(a, b []float32) float64 {
 
 // same reports whether two answers for one input have the same bits, or are near where bits may differ.
 func (s *suite) same(e encoding, a, b backend.Encoded) bool {
-	return slices.Equal(a.Tokens, b.Tokens) && slices.EqualFunc(a.Vectors, b.Vectors, func(v, w []float32) bool {
+	return slices.Equal(a.Tokens, b.Tokens) && slices.Equal(a.Spans, b.Spans) && slices.EqualFunc(a.Vectors, b.Vectors, func(v, w []float32) bool {
 		return slices.Equal(v, w) || (s.Loose || !e.exact) && e.near(v, w)
 	})
 }
 
 // distance is the squared Euclidean distance of two answers; infinite for those of different tokens.
 func distance(a, b backend.Encoded) float64 {
-	if !slices.Equal(a.Tokens, b.Tokens) {
+	if !slices.Equal(a.Tokens, b.Tokens) || !slices.Equal(a.Spans, b.Spans) || len(a.Vectors) != len(b.Vectors) {
 		return math.Inf(1)
 	}
 	sum := 0.0
@@ -251,6 +263,36 @@ func (s *suite) tooLongOf(t *testing.T, e encoding, long backend.Pair) {
 // testPairs checks that queries are read.
 func (s *suite) testPairs(t *testing.T, e encoding) {
 	s.tooLongOf(t, e, e.pair(s.tooLong(), "short"))
+}
+
+// testLabels checks where the tokens are said to stand, and that queries are read.
+func (s *suite) testLabels(t *testing.T, e encoding) {
+	s.tooLongOf(t, e, e.pair(s.tooLong(), "short"))
+	if got := s.encode(t, e, e.input("")); len(got[0].Spans) != 0 {
+		t.Errorf("a text of nothing has the spans %v", got[0].Spans)
+	}
+	text := "  The cat sleeps,\n\tunder żółw water.  "
+	covered := make([]bool, len(text))
+	for i, span := range s.encode(t, e, e.pair("Who sleeps?", text))[0].Spans {
+		part := text[span.Low:span.High]
+		if trimmed := strings.TrimSpace(part); trimmed != part && trimmed != "" {
+			t.Errorf("the span of token %d is %q, with white space around it", i, part)
+		}
+		for k := span.Low; k < span.High; k++ {
+			covered[k] = true
+		}
+	}
+	for i := range covered {
+		if !covered[i] && text[i] > ' ' {
+			t.Fatalf("byte %d of %q is in no span", i, text)
+		}
+	}
+	for _, query := range []string{"", "what of a long question about nothing at all?"} {
+		a, b := s.encode(t, e, e.pair("Who sleeps?", text))[0], s.encode(t, e, e.pair(query, text))[0]
+		if !slices.Equal(a.Spans, b.Spans) || reflect.DeepEqual(a.Vectors, b.Vectors) {
+			t.Errorf("with the query %q: spans %v, before %v, or the same numbers", query, b.Spans, a.Spans)
+		}
+	}
 }
 
 // testTokens checks which tokens there are, and that a vector tells where its token stands.

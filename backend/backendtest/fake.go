@@ -39,6 +39,10 @@ type Fake struct {
 	// texts' vectors.
 	Outputs func(p backend.Pair) []float32
 
+	// Labels is what the token classification head says about a token of a pair's text. Nil means two numbers: the
+	// share of the query's and the text's tokens that are this one, and what is left to 1.
+	Labels func(p backend.Pair, token backend.Span) []float32
+
 	// Before runs at the start of every call that is well formed, in the caller's goroutine. It may
 	// block (to hold a call in flight) and its error becomes the call's error (to script a fault).
 	Before func(ctx context.Context, call Call) error
@@ -114,7 +118,7 @@ func (f *Fake) Info() backend.Info {
 	}
 	if info.Ops == 0 {
 		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanChoose | backend.CanClassify |
-			backend.CanEmbedTokens
+			backend.CanEmbedTokens | backend.CanLabelTokens
 	}
 	return info
 }
@@ -155,7 +159,7 @@ func (f *Fake) Generate(ctx context.Context, req *backend.GenerateRequest) (*bac
 	return g, nil
 }
 
-// Encode answers with [Vector] or [TokenVectors] of each text, or with Outputs of each pair.
+// Encode answers with [Vector] or [TokenVectors] of each text, or with Outputs or Labels of each pair.
 func (f *Fake) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
 	info := f.Info()
 	if op := req.Output.Op(); !info.Ops.Has(op) {
@@ -188,12 +192,38 @@ func (f *Fake) encoded(output backend.Output, p backend.Pair) backend.Encoded {
 	switch {
 	case output == backend.TokenEmbeddings:
 		return TokenVectors(p.Text)
+	case output == backend.TokenOutputs:
+		return f.labelled(p)
 	case output == backend.Embedding:
 		return backend.Encoded{Vectors: [][]float32{Vector(p.Text)}}
 	case f.Outputs != nil:
 		return backend.Encoded{Vectors: [][]float32{f.Outputs(p)}}
 	}
 	return backend.Encoded{Vectors: [][]float32{{float32(dot(Vector(p.Query), Vector(p.Text)))}}}
+}
+
+// labelled is what the token classification head says about a pair.
+func (f *Fake) labelled(p backend.Pair) backend.Encoded {
+	var e backend.Encoded
+	for at := 0; ; {
+		size := nextToken(p.Text[at:])
+		if size == 0 {
+			return e
+		}
+		token := strings.TrimLeftFunc(p.Text[at:at+size], unicode.IsSpace)
+		if at += size; token == "" {
+			continue
+		}
+		span := backend.Span{Low: at - len(token), High: at}
+		e.Spans = append(e.Spans, span)
+		if f.Labels != nil {
+			e.Vectors = append(e.Vectors, f.Labels(p, span))
+			continue
+		}
+		own := strings.Count(p.Query, token) + strings.Count(p.Text, token)
+		share := float32(own) / float32(Tokens(p.Query)+Tokens(p.Text))
+		e.Vectors = append(e.Vectors, []float32{share, 1 - share})
+	}
 }
 
 // Score answers with LogProbs of each continuation.

@@ -85,7 +85,8 @@ func (b *Backend) Encode(ctx context.Context, req *backend.EncodeRequest) (*back
 		encode: form.encode,
 		decode: form.decode,
 		cloned: func(e backend.Encoded) backend.Encoded {
-			return backend.Encoded{Tokens: slices.Clone(e.Tokens), Vectors: clonedLists(e.Vectors)}
+			return backend.Encoded{Tokens: slices.Clone(e.Tokens), Spans: slices.Clone(e.Spans),
+				Vectors: clonedLists(e.Vectors)}
 		},
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// opOf is the operation of an output, as it is stored: "embed", "embed_tokens" or "rerank".
+// opOf is the operation of an output, as it is stored: "embed", "embed_tokens", "rerank" or "label_tokens".
 func opOf(output backend.Output) string { return strings.ReplaceAll(string(output), " ", "_") }
 
 // outputOf is the inverse of opOf.
@@ -71,6 +71,14 @@ func formOf(output backend.Output) form {
 		}
 	case backend.TokenEmbeddings:
 		return form{checkTokens, tokensBytes, bytesTokens, newTokensRecord, parseTokens}
+	case backend.TokenOutputs: // JSON, as of a head's numbers
+		return form{
+			check:  checkLabelled,
+			encode: func(e backend.Encoded) ([]byte, error) { return marshal(newLabelledRecord(e)) },
+			decode: parseLabelled,
+			record: func(e backend.Encoded) any { return newLabelledRecord(e) },
+			parse:  parseLabelled,
+		}
 	}
 	numbers := single(decodeOutputs)
 	return form{ // JSON, which keeps every bit of a float32 that is finite
@@ -251,6 +259,52 @@ func checkTokens(e backend.Encoded) error {
 				i, e.Tokens[i], len(vector), len(e.Vectors[0]))
 		}
 		if err := checkVector(vector); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A labelledRecord is how what a head says of a text's tokens is stored, shown and exported.
+type labelledRecord struct {
+	Spans  [][2]int    `json:"spans"`  // in bytes of the text: from, and up to
+	Labels [][]float32 `json:"labels"` // a number for each label
+}
+
+func newLabelledRecord(e backend.Encoded) labelledRecord {
+	r := labelledRecord{Labels: e.Vectors}
+	for _, s := range e.Spans {
+		r.Spans = append(r.Spans, [2]int{s.Low, s.High})
+	}
+	return r
+}
+
+// parseLabelled is the inverse of newLabelledRecord.
+func parseLabelled(data []byte) (backend.Encoded, error) {
+	var r labelledRecord
+	if err := unmarshal(data, &r); err != nil {
+		return backend.Encoded{}, err
+	}
+	e := backend.Encoded{Vectors: r.Labels}
+	for _, s := range r.Spans {
+		e.Spans = append(e.Spans, backend.Span{Low: s[0], High: s[1]})
+	}
+	return e, checkLabelled(e)
+}
+
+// checkLabelled reports what no engine may answer. Whether the spans are of the text, it cannot know.
+func checkLabelled(e backend.Encoded) error {
+	if len(e.Spans) != len(e.Vectors) {
+		return fmt.Errorf("there are %d spans and %d lists of numbers", len(e.Spans), len(e.Vectors))
+	}
+	for i, numbers := range e.Vectors {
+		if s := e.Spans[i]; s.Low < 0 || s.High < s.Low || i > 0 && s.Low < e.Spans[i-1].Low {
+			return fmt.Errorf("token %d has the span %d to %d", i, s.Low, s.High)
+		}
+		if len(numbers) != len(e.Vectors[0]) {
+			return fmt.Errorf("token %d has %d numbers, the first has %d", i, len(numbers), len(e.Vectors[0]))
+		}
+		if err := checkOutputs(numbers); err != nil {
 			return err
 		}
 	}

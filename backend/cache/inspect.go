@@ -17,7 +17,7 @@ import (
 // An Entry is a stored answer with the request that it answers, for people to read.
 type Entry struct {
 	Key      backend.Key `json:"-"`
-	Op       string      `json:"op"` // "generate", "embed", "embed_tokens", "score" or "rerank"
+	Op       string      `json:"op"` // "generate", "embed", "embed_tokens", "score", "rerank" or "label_tokens"
 	Engine   string      `json:"engine"`
 	Model    string      `json:"model"`
 	Digest   string      `json:"digest"`

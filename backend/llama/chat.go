@@ -36,7 +36,7 @@ func newChat(source, bos, eos string) (*chat, error) {
 		return nil, fmt.Errorf("the model's chat template cannot be read: %w", err)
 	}
 	user := []turn{{backend.User, " " + mark(0) + " "}}
-	text, err := c.fill(user)
+	text, err := c.fill(user, true)
 	if err != nil {
 		return nil, fmt.Errorf("the model's chat template fails on a plain question: %w", err)
 	}
@@ -44,7 +44,7 @@ func newChat(source, bos, eos string) (*chat, error) {
 		return nil, errors.New("the model's chat template leaves out the user's message")
 	}
 	c.trims = !strings.Contains(text, user[0].text)
-	text, err = c.fill([]turn{{backend.System, mark(0)}, {backend.User, mark(1)}})
+	text, err = c.fill([]turn{{backend.System, mark(0)}, {backend.User, mark(1)}}, true)
 	c.system = err == nil && strings.Contains(text, mark(0)) && strings.Contains(text, mark(1))
 	return c, nil
 }
@@ -63,7 +63,19 @@ var markPattern = regexp.MustCompile(`zqmessage([0-9]+)zq`)
 
 // render returns the conversation with the start of the reply, as parts of the template and parts of
 // the messages.
-func (c *chat) render(messages []backend.Message) ([]part, error) {
+func (c *chat) render(messages []backend.Message) ([]part, error) { return c.parts(messages, true) }
+
+// said returns a question with its answer, as a reward model reads it: nothing follows the answer's turn.
+func (c *chat) said(p backend.Pair) ([]part, error) {
+	messages := []backend.Message{{Role: backend.User, Text: p.Query}, {Role: backend.Assistant, Text: p.Text}}
+	if p.Query == "" {
+		messages = messages[1:]
+	}
+	return c.parts(messages, false)
+}
+
+// parts renders a conversation, with the start of a reply or without.
+func (c *chat) parts(messages []backend.Message, reply bool) ([]part, error) {
 	turns := c.turns(messages)
 	if c.template == nil {
 		var parts []part
@@ -79,7 +91,7 @@ func (c *chat) render(messages []backend.Message) ([]part, error) {
 			marks[i].text = mark(i)
 		}
 	}
-	text, err := c.fill(marks)
+	text, err := c.fill(marks, reply)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the model's chat template refuses the conversation: %v", backend.ErrInvalid, err)
 	}
@@ -133,7 +145,7 @@ func (c *chat) turns(messages []backend.Message) []turn {
 
 // fill runs the template. It came with the model's file and may be anything, so that a panic of its
 // interpreter is the template's error.
-func (c *chat) fill(turns []turn) (text string, err error) {
+func (c *chat) fill(turns []turn, reply bool) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
@@ -145,7 +157,7 @@ func (c *chat) fill(turns []turn) (text string, err error) {
 	}
 	return c.template.Render(map[string]any{
 		"messages":              messages,
-		"add_generation_prompt": true,
+		"add_generation_prompt": reply,
 		"enable_thinking":       false, // for the templates that know it: judging spends no tokens on thoughts
 		"bos_token":             c.bos,
 		"eos_token":             c.eos,

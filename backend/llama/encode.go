@@ -7,13 +7,14 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/models/head"
 )
 
 // A textJob is a call of Encode: texts as tokens, and what has become of them so far.
 type textJob struct {
 	ctx    context.Context
 	texts  [][]llama.Token
-	each   bool          // each token is to have a vector, rather than the text one
+	output backend.Output
 	answer [][][]float32 // of each text
 	done   chan reading  // takes one
 }
@@ -39,7 +40,7 @@ func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backe
 	if err != nil {
 		return nil, err
 	}
-	j := &textJob{ctx: ctx, each: req.Output == backend.TokenEmbeddings, done: make(chan reading, 1)}
+	j := &textJob{ctx: ctx, output: req.Output, done: make(chan reading, 1)}
 	for _, in := range inputs {
 		if !in.silent() {
 			j.texts = append(j.texts, in.tokens)
@@ -57,7 +58,7 @@ func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backe
 			continue
 		}
 		answer.Items[i].Vectors, vectors = vectors[0], vectors[1:]
-		if j.each {
+		if in.framed {
 			answer.Items[i] = in.own(answer.Items[i].Vectors)
 		}
 	}
@@ -108,9 +109,10 @@ func (e *Engine) inputs(ctx context.Context, req *backend.EncodeRequest) ([]inpu
 // An input is a text or pair as tokens, special tokens included.
 type input struct {
 	tokens []llama.Token
-	framed bool     // its own tokens are asked for, which are
-	start  int      // tokens[start:start+len(pieces)]
-	pieces []string // of its own tokens
+	framed bool           // its own tokens are asked for, which are
+	start  int            // tokens[start:start+len(pieces)]
+	pieces []string       // of its own tokens
+	spans  []backend.Span // of these, where labels are asked for
 }
 
 // silent reports whether an input is known to have no answer without being read.
@@ -118,7 +120,11 @@ func (in input) silent() bool { return in.framed && len(in.pieces) == 0 }
 
 // own returns an input's own tokens with their vectors, which are among vectors.
 func (in input) own(vectors [][]float32) backend.Encoded {
-	return backend.Encoded{Tokens: in.pieces, Vectors: vectors[in.start : in.start+len(in.pieces)]}
+	vectors = vectors[in.start : in.start+len(in.pieces)]
+	if in.spans != nil {
+		return backend.Encoded{Spans: in.spans, Vectors: vectors}
+	}
+	return backend.Encoded{Tokens: in.pieces, Vectors: vectors}
 }
 
 // input cuts a text or pair into tokens as an output needs them.
@@ -126,8 +132,11 @@ func (m *model) input(output backend.Output, p backend.Pair) (input, error) {
 	switch output {
 	case backend.TokenEmbeddings:
 		return m.frame(p.Text)
+	case backend.TokenOutputs:
+		return m.label(p)
 	case backend.HeadOutputs:
-		return input{tokens: m.pair(p)}, nil
+		tokens, err := m.pair(p)
+		return input{tokens: tokens}, err
 	}
 	return input{tokens: m.vocab.tokens(p.Text, true)}, nil
 }
@@ -143,9 +152,10 @@ type reader struct {
 	newEach func() (*runner, error) // makes it
 
 	batch  llama.Batch
-	width  int  // of a vector
-	causal bool // a decoder
-	ranks  bool // the vector is a classification head's
+	width  int        // of a vector
+	causal bool       // a decoder
+	ranks  bool       // the vector is a classification head's
+	head   *head.Head // which is computed here; nil if llama.cpp computes it
 
 	waiting []*textJob
 
@@ -164,8 +174,11 @@ func (r *reader) round() bool {
 		var v [][]float32
 		text := j.texts[len(j.answer)]
 		read := r.read
-		if j.each {
+		switch j.output {
+		case backend.TokenEmbeddings:
 			read = r.readEach
+		case backend.TokenOutputs:
+			read = r.readLabels
 		}
 		if v, err = read(text); err == nil {
 			j.answer = append(j.answer, v)
@@ -193,9 +206,14 @@ func (r *reader) read(tokens []llama.Token) ([][]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.ranks {
+	switch {
+	case r.head != nil:
+		if v, err = r.head.Apply(v); err == nil {
+			v, err = finite(v)
+		}
+	case r.ranks:
 		v, err = finite(v)
-	} else {
+	default:
 		v, err = backend.UnitVector(v)
 	}
 	return [][]float32{v}, err

@@ -66,7 +66,7 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPlan(Options{Model: path, Threads: 1, Context: 2048, Slots: 16, Log: t.Logf}, file)
+	p, err := newPlan(Options{Model: path, Threads: 1, Context: 2048, Slots: 16, Log: t.Logf}, file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

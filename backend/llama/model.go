@@ -3,11 +3,13 @@ package llama
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama/grammar"
+	"github.com/assay-eval/assay/models/head"
 )
 
 // A model is what llama.cpp has loaded: weights, vocabulary, and a context to write, to embed, or both.
@@ -21,6 +23,7 @@ type model struct {
 	encdec      *encdec    // instead of writer, of an encoder-decoder model
 	reader      *reader    // nil if the model neither embeds nor judges pairs
 	judge       string     // the template of a pair; "" if it has none
+	segmentB    int        // what the tokens of a pair's second text are raised by
 	flash       bool       // flash attention is in use
 	threads     int        // at most
 	count       counters
@@ -58,10 +61,14 @@ func (m *model) prepare(p *plan) error {
 		m.threads = physicalCores()
 	}
 	var err error
+	m.segmentB = p.file.SegmentB
+	if p.head != nil && p.head.Chat && p.file.Template != "" {
+		if err := m.newChat(p); err != nil {
+			return err
+		}
+	}
 	if p.writes() {
-		eos := m.vocab.spelling(llama.VocabEOS(m.vocab.handle))
-		bos := m.vocab.spelling(llama.VocabBOS(m.vocab.handle))
-		if m.chat, err = newChat(p.file.Template, bos, eos); err != nil {
+		if err := m.newChat(p); err != nil {
 			return err
 		}
 		if p.file.Template == "" {
@@ -82,6 +89,14 @@ func (m *model) prepare(p *plan) error {
 		}
 	}
 	return nil
+}
+
+// newChat compiles the model's chat template.
+func (m *model) newChat(p *plan) (err error) {
+	eos := m.vocab.spelling(llama.VocabEOS(m.vocab.handle))
+	bos := m.vocab.spelling(llama.VocabBOS(m.vocab.handle))
+	m.chat, err = newChat(p.file.Template, bos, eos)
+	return err
 }
 
 // newWriter makes the context that generates.
@@ -156,6 +171,9 @@ func (m *model) newEncdec(p *plan) error {
 // newReader makes the context that embeds, or runs the classification head.
 func (m *model) newReader(p *plan) error {
 	c := readerParams(p)
+	if p.head != nil {
+		c.PoolingType = headPooling(p.head)
+	}
 	ctx, err := m.newContext(c)
 	if err != nil {
 		return err
@@ -165,8 +183,13 @@ func (m *model) newReader(p *plan) error {
 		newEach: func() (*runner, error) { return m.newEach(p) },
 		batch:   llama.BatchInit(int32(c.NBatch), 0, 1),
 		width:   int(llama.ModelNEmbdOut(m.handle)),
-		causal:  p.file.Causal,
+		causal:  p.file.Causal && !strings.HasPrefix(p.file.Architecture, "t5"), // of which only the encoder is used
+		head:    p.head,
 		count:   &m.count,
+	}
+	if p.head != nil {
+		m.reader.ranks = true
+		return nil
 	}
 	if llama.GetPoolingType(ctx) == llama.PoolingTypeNone {
 		return errors.New("the model's header names no way to pool the vectors of a text's tokens into one: " +
@@ -178,6 +201,19 @@ func (m *model) newReader(p *plan) error {
 		m.judge = llama.ModelChatTemplate(m.handle, "rerank")
 	}
 	return nil
+}
+
+// headPooling is how llama.cpp pools what a head reads.
+func headPooling(h *head.Head) llama.PoolingType {
+	switch h.Pooling {
+	case head.First:
+		return llama.PoolingTypeCLS
+	case head.Last:
+		return llama.PoolingTypeLast
+	case head.Mean:
+		return llama.PoolingTypeMean
+	}
+	return llama.PoolingTypeNone
 }
 
 // readerParams are what both of a reader's contexts have in common.
@@ -239,6 +275,8 @@ func (m *model) ops() backend.Ops {
 	}
 	switch {
 	case m.reader == nil:
+	case m.reader.head != nil && m.reader.head.Pooling == head.Each:
+		ops |= backend.CanLabelTokens
 	case m.reader.ranks:
 		ops |= backend.CanClassify
 	default:

@@ -17,11 +17,11 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	file, err := gguf.Check(o.Model)
+	file, head, err := models.Check(o.Model)
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPlan(o, file)
+	p, err := newPlan(o, file, head)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +56,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			Slots:   p.slots,
 			Ops:     m.ops(),
 			Labels:  file.Labels,
+
+			Activation: activation(file),
 		},
 		model: m,
 		jobs:  make(chan *job),
@@ -63,8 +65,20 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		quit:  make(chan struct{}),
 		gone:  make(chan struct{}),
 	}
+	if file.Doubt != "" {
+		o.Log("%s: %s", o.Name, file.Doubt)
+	}
 	o.Log("%s: %s on %s, %d tokens of context, %d slots, up to %d threads",
 		o.Name, file.Summary(), e.info.Engine, p.context, p.slots, m.threads)
 	go e.own()
 	return e, nil
+}
+
+// activation is what is to be put over the numbers of a model's classification head. Of the Qwen3 family llama.cpp gives
+// probabilities already.
+func activation(file *gguf.Info) backend.Activation {
+	if file.Activation == "" && strings.HasPrefix(file.Architecture, "qwen3") && len(file.Labels) > 1 {
+		return backend.Linear
+	}
+	return backend.Activation(file.Activation)
 }

@@ -68,7 +68,7 @@ func TestPlanMemory(t *testing.T) {
 	file := &gguf.Info{Path: "m.gguf", Size: 4 * gb, Context: 8192, Causal: true, KVBytes: 128 << 10}
 	check := func(o Options, free uint64, slots int, want string) {
 		t.Helper()
-		p, err := newPlan(o, file)
+		p, err := newPlan(o, file, nil)
 		if err == nil {
 			err = p.fit(nil, func() (uint64, error) { return free, nil })
 		}
@@ -97,7 +97,7 @@ func TestPlanCards(t *testing.T) {
 	check := func(o Options, free, memory uint64, want offload, slots int) {
 		t.Helper()
 		o.Log = t.Logf
-		p, err := newPlan(o, file)
+		p, err := newPlan(o, file, nil)
 		if err == nil {
 			err = p.fit([]Device{{Name: "CUDA0", Free: free}}, func() (uint64, error) { return memory, nil })
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/models/gguf"
+	"github.com/assay-eval/assay/models/head"
 )
 
 // Options says which model to open and how.
@@ -31,15 +32,16 @@ const (
 type plan struct {
 	Options
 	file    *gguf.Info
-	context int // tokens a call
+	head    *head.Head // that lies beside the file; nil if none does
+	context int        // tokens a call
 	slots   int
 	columns int // see scheduler
 	offload offload
 }
 
-// newPlan checks the options against what the file's header says.
-func newPlan(o Options, file *gguf.Info) (*plan, error) {
-	p := &plan{Options: o, file: file, context: o.Context, slots: o.Slots, columns: columnsOf(file)}
+// newPlan checks the options against what the file's header says, and its head.
+func newPlan(o Options, file *gguf.Info, head *head.Head) (*plan, error) {
+	p := &plan{Options: o, file: file, head: head, context: o.Context, slots: o.Slots, columns: columnsOf(file)}
 	switch {
 	case o.Context < 0 || o.Slots < 0 || o.Threads < 0:
 		return nil, fmt.Errorf("context %d, slots %d and threads %d are to be positive, or 0 for a good choice",
@@ -49,7 +51,7 @@ func newPlan(o Options, file *gguf.Info) (*plan, error) {
 			o.Model, file.Context, o.Context)
 	case o.Slots > maxSlots:
 		return nil, fmt.Errorf("%d slots are more than llama.cpp's %d: ask for fewer", o.Slots, maxSlots)
-	case file.Pooling == "rank" && file.Head != max(1, len(file.Labels)):
+	case head == nil && file.Pooling == "rank" && file.Head != max(1, len(file.Labels)):
 		return nil, fmt.Errorf("%s is said to rank, and its classification head gives %d numbers where its header "+
 			"names %d: convert the model again, or choose another", o.Model, file.Head, max(1, len(file.Labels)))
 	}
@@ -66,7 +68,7 @@ func newPlan(o Options, file *gguf.Info) (*plan, error) {
 }
 
 // encodes reports whether the model is an encoder-decoder.
-func (p *plan) encodes() bool { return p.file.Architecture == "t5" }
+func (p *plan) encodes() bool { return p.file.Architecture == "t5" && p.head == nil }
 
 // logits is the memory that llama.cpp takes for logits beyond what it has to spare: for an encoder-decoder it makes
 // room for those of every token of the prompt.

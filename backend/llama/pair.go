@@ -12,14 +12,21 @@ import (
 )
 
 // pair cuts a pair into tokens: with the model's own template if it has one, else as llama.cpp's server
-// does, with the tokens that the model wants before, between and after texts.
-func (m *model) pair(p backend.Pair) []llama.Token {
+// does, with the tokens that the model wants before, between and after texts. The second text of a model that knows
+// segments, with its end, is spelt in the vocabulary of segment B.
+func (m *model) pair(p backend.Pair) ([]llama.Token, error) {
 	v := m.vocab
 	switch {
 	case m.judge != "":
-		return v.cut(pairParts(m.judge, p))
+		return v.cut(pairParts(m.judge, p)), nil
+	case m.chat != nil:
+		parts, err := m.chat.said(p)
+		if err != nil {
+			return nil, err
+		}
+		return v.prompt(parts), nil
 	case p.Query == "":
-		return v.tokens(p.Text, true)
+		return v.tokens(p.Text, true), nil
 	}
 	sep := llama.VocabSEP(v.handle)
 	eos := llama.VocabEOS(v.handle)
@@ -36,9 +43,13 @@ func (m *model) pair(p backend.Pair) []llama.Token {
 	tokens = append(tokens, v.tokens(p.Query, false)...)
 	add(llama.VocabGetAddEOS(v.handle), eos)
 	add(llama.VocabGetAddSEP(v.handle), sep)
+	second := len(tokens)
 	tokens = append(tokens, v.tokens(p.Text, false)...)
 	add(llama.VocabGetAddEOS(v.handle), eos)
-	return tokens
+	for i := second; i < len(tokens); i++ {
+		tokens[i] += llama.Token(m.segmentB)
+	}
+	return tokens, nil
 }
 
 // pairParts puts a pair into a template, which marks their places as {query} and {document}.

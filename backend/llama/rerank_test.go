@@ -43,6 +43,8 @@ func newTinyBert(labels ...string) *tinyBert {
 	const n = bertWidth
 	m.add("token_embd.weight", 0, 1, n, int64(len(m.tokens)))
 	m.add("token_types.weight", 0, 1, n, 2)
+	types := m.tensors["token_types.weight"] // of which llama.cpp reads one: a pair is in one segment
+	types.shape, types.data = []int64{n, 1}, types.data[:n]
 	m.add("position_embd.weight", 0, 1, n, bertContext)
 	norm := func(name string) {
 		m.add(name+".weight", 1, 0.2, n)
@@ -88,7 +90,7 @@ func (m *tinyBert) write(t *testing.T, more ...gguf.Field) string {
 		{Key: "bert.attention.layer_norm_epsilon", Value: float32(1e-12)},
 		{Key: "bert.attention.causal", Value: false},
 		{Key: "bert.pooling_type", Value: m.pooling},
-		{Key: "tokenizer.ggml.token_type_count", Value: uint32(2)},
+		{Key: "tokenizer.ggml.token_type_count", Value: uint32(1)},
 		{Key: "tokenizer.ggml.model", Value: "bert"},
 		{Key: "tokenizer.ggml.tokens", Value: m.tokens},
 		{Key: "tokenizer.ggml.token_type", Value: types},
@@ -306,7 +308,10 @@ func TestRerankDecoder(t *testing.T) {
 	path := writeTinyJudge(t)
 	e := open(t, Options{Model: path, Threads: 1})
 	v := e.model.vocab
-	got := e.model.pair(backend.Pair{Query: "a <|turn|>", Text: "</s>"})
+	got, err := e.model.pair(backend.Pair{Query: "a <|turn|>", Text: "</s>"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := slices.Concat([]llama.Token{3}, v.tokens("ask a <|turn|>", false), []llama.Token{3},
 		v.tokens("say </s>", false), []llama.Token{2})
 	if !slices.Equal(got, want) {

@@ -13,8 +13,8 @@ import (
 )
 
 // Encode reads each text or pair and returns what the model says of it: a vector of length 1, the mean of what its last
-// layer says of each token unless the model says otherwise; that of each token; or the logits of its classification
-// head. See [backend.Backend].
+// layer says of each token unless the model says otherwise; that of each token; the logits of its classification head;
+// or those of its token classification head for each token. See [backend.Backend].
 func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
 	if op := req.Output.Op(); !e.info.Ops.Has(op) {
 		return nil, backend.Unsupported(e.info, op)
@@ -41,7 +41,7 @@ func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backe
 func (e *Engine) encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
 	ctx, cancel := e.until(ctx)
 	defer cancel()
-	inputs := make([]tokenizer.Encoded, len(req.Inputs))
+	inputs := make([]input, len(req.Inputs))
 	for i, p := range req.Inputs {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -81,37 +81,59 @@ func (e *Engine) one(ctx context.Context, output backend.Output, p backend.Pair)
 	return e.compute(ctx, output, in)
 }
 
+// An input is a text or a pair, cut into tokens.
+type input struct {
+	tokenizer.Encoded
+	own   []int          // the places of the text's own tokens
+	spans []backend.Span // where in the text they stand; of TokenOutputs alone
+}
+
 // tokens cuts an input into tokens. One that is too long is an error, and so is one without tokens, unless it is its
 // tokens that are asked for.
-func (e *Engine) tokens(output backend.Output, p backend.Pair) (in tokenizer.Encoded, err error) {
+func (e *Engine) tokens(output backend.Output, p backend.Pair) (in input, err error) {
+	text := 0
 	if p.Query == "" {
-		in, err = e.cutter.Single(p.Text)
+		in.Encoded, err = e.cutter.Single(p.Text)
 	} else {
-		in, err = e.cutter.Pair(p.Query, p.Text)
+		in.Encoded, err = e.cutter.Pair(p.Query, p.Text)
+		text = 1
 	}
 	n := len(in.IDs)
+	each := output == backend.TokenEmbeddings || output == backend.TokenOutputs
 	switch {
 	case err != nil:
 		return in, fmt.Errorf("%w: %w", backend.ErrInvalid, err)
-	case len(in.Types) != n || len(in.Tokens) != n || len(in.Special) != n:
+	case len(in.Types) != n || len(in.Tokens) != n || len(in.Pairs) != n:
 		return in, errors.New("the tokenizer gives lists of several lengths")
 	case n > e.info.Context:
 		return in, &backend.TooLongError{Tokens: n, Limit: e.info.Context}
-	case n == 0 && output != backend.TokenEmbeddings:
+	case n == 0 && !each:
 		return in, fmt.Errorf("%w: an empty text has no tokens for this model", backend.ErrInvalid)
+	}
+	for i, of := range in.Pairs {
+		if of == text {
+			in.own = append(in.own, i)
+		}
+	}
+	if output != backend.TokenOutputs {
+		return in, nil
+	}
+	spans, err := e.cutter.Locate(p.Text)
+	if err != nil {
+		return in, fmt.Errorf("%w: %w", backend.ErrInvalid, err)
+	}
+	if len(spans) != len(in.own) {
+		return in, fmt.Errorf("the tokenizer finds %d of the text's %d tokens in it", len(spans), len(in.own))
+	}
+	for _, s := range spans {
+		in.spans = append(in.spans, backend.Span{Low: s[0], High: s[1]})
 	}
 	return in, nil
 }
 
 // compute computes one input, as soon as a core is free.
-func (e *Engine) compute(ctx context.Context, output backend.Output, in tokenizer.Encoded) (backend.Encoded, error) {
-	own := 0
-	for _, special := range in.Special {
-		if !special {
-			own++
-		}
-	}
-	if own == 0 && output == backend.TokenEmbeddings {
+func (e *Engine) compute(ctx context.Context, output backend.Output, in input) (backend.Encoded, error) {
+	if len(in.own) == 0 && (output == backend.TokenEmbeddings || output == backend.TokenOutputs) {
 		return backend.Encoded{}, nil
 	}
 	select {
@@ -122,11 +144,13 @@ func (e *Engine) compute(ctx context.Context, output backend.Output, in tokenize
 	}
 	switch output {
 	case backend.HeadOutputs:
-		v, err := e.vector(ctx, e.head, in)
+		v, err := e.logits(ctx, in)
 		if err == nil {
 			err = finite(v)
 		}
 		return backend.Encoded{Vectors: [][]float32{v}}, err
+	case backend.TokenOutputs:
+		return e.labelled(ctx, in)
 	case backend.Embedding:
 		v, err := e.embedding(ctx, in)
 		if err == nil {
@@ -138,7 +162,7 @@ func (e *Engine) compute(ctx context.Context, output backend.Output, in tokenize
 }
 
 // run computes one output.
-func (e *Engine) run(ctx context.Context, output string, in tokenizer.Encoded) (Tensor, error) {
+func (e *Engine) run(ctx context.Context, output string, in input) (Tensor, error) {
 	var rows [][]int64
 	for _, slot := range e.session.Inputs {
 		row := in.IDs
@@ -150,6 +174,11 @@ func (e *Engine) run(ctx context.Context, output string, in tokenizer.Encoded) (
 			}
 		case "token_type_ids":
 			row = in.Types
+		case "position_ids":
+			row = make([]int64, len(in.IDs))
+			for i := range row {
+				row[i] = e.origin + int64(i)
+			}
 		}
 		rows = append(rows, row)
 	}
@@ -161,7 +190,7 @@ func (e *Engine) run(ctx context.Context, output string, in tokenizer.Encoded) (
 }
 
 // vector computes an output that is one vector.
-func (e *Engine) vector(ctx context.Context, output string, in tokenizer.Encoded) ([]float32, error) {
+func (e *Engine) vector(ctx context.Context, output string, in input) ([]float32, error) {
 	t, err := e.run(ctx, output, in)
 	if err == nil && (len(t.Shape) != 2 || t.Shape[0] != 1 || t.Shape[1] == 0) {
 		err = fmt.Errorf("its output %s has the shape %v for one text", output, t.Shape)
@@ -169,15 +198,43 @@ func (e *Engine) vector(ctx context.Context, output string, in tokenizer.Encoded
 	return t.Values, err
 }
 
-// rows computes what the last layer says of each token.
-func (e *Engine) rows(ctx context.Context, in tokenizer.Encoded) ([][]float32, error) {
-	t, err := e.run(ctx, e.hidden, in)
+// logits computes what the classification head says.
+func (e *Engine) logits(ctx context.Context, in input) ([]float32, error) {
+	if !e.first {
+		return e.vector(ctx, e.head, in)
+	}
+	rows, err := e.rows(ctx, e.head, in)
+	if err != nil {
+		return nil, err
+	}
+	return rows[0], nil
+}
+
+// labelled computes what the token classification head says of each of a text's own tokens.
+func (e *Engine) labelled(ctx context.Context, in input) (backend.Encoded, error) {
+	rows, err := e.rows(ctx, e.labels, in)
+	if err != nil {
+		return backend.Encoded{}, err
+	}
+	item := backend.Encoded{Spans: in.spans}
+	for _, i := range in.own {
+		if err := finite(rows[i]); err != nil {
+			return backend.Encoded{}, err
+		}
+		item.Vectors = append(item.Vectors, rows[i])
+	}
+	return item, nil
+}
+
+// rows computes an output that is a vector for each token.
+func (e *Engine) rows(ctx context.Context, output string, in input) ([][]float32, error) {
+	t, err := e.run(ctx, output, in)
 	if err != nil {
 		return nil, err
 	}
 	n := len(in.IDs)
 	if len(t.Shape) != 3 || t.Shape[0] != 1 || t.Shape[1] != int64(n) || t.Shape[2] == 0 {
-		return nil, fmt.Errorf("its output %s has the shape %v for one text of %d tokens", e.hidden, t.Shape, n)
+		return nil, fmt.Errorf("its output %s has the shape %v for one text of %d tokens", output, t.Shape, n)
 	}
 	width := int(t.Shape[2])
 	rows := make([][]float32, n)
@@ -188,11 +245,11 @@ func (e *Engine) rows(ctx context.Context, in tokenizer.Encoded) ([][]float32, e
 }
 
 // embedding computes a text's vector, of any length.
-func (e *Engine) embedding(ctx context.Context, in tokenizer.Encoded) ([]float32, error) {
+func (e *Engine) embedding(ctx context.Context, in input) ([]float32, error) {
 	if e.sentence != "" {
 		return e.vector(ctx, e.sentence, in)
 	}
-	rows, err := e.rows(ctx, in)
+	rows, err := e.rows(ctx, e.hidden, in)
 	if err != nil || e.pooling == "cls" {
 		return append([][]float32{nil}, rows...)[min(1, len(rows))], err
 	}
@@ -208,17 +265,14 @@ func (e *Engine) embedding(ctx context.Context, in tokenizer.Encoded) ([]float32
 }
 
 // each computes a vector for each of a text's own tokens.
-func (e *Engine) each(ctx context.Context, in tokenizer.Encoded) (backend.Encoded, error) {
-	rows, err := e.rows(ctx, in)
+func (e *Engine) each(ctx context.Context, in input) (backend.Encoded, error) {
+	rows, err := e.rows(ctx, e.hidden, in)
 	if err != nil {
 		return backend.Encoded{}, err
 	}
 	var item backend.Encoded
-	for i, row := range rows {
-		if in.Special[i] {
-			continue
-		}
-		v, err := backend.UnitVector(row)
+	for _, i := range in.own {
+		v, err := backend.UnitVector(rows[i])
 		if err != nil {
 			return backend.Encoded{}, err
 		}

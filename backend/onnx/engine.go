@@ -15,10 +15,9 @@ type Engine struct {
 	session *Session
 	cutter  tokenizer.Tokenizer
 
-	head     string // the output that is a classification head's; "" if there is none
-	hidden   string // the one that has a vector for each token
-	sentence string // the one that is a text's vector
-	pooling  string // how hidden becomes a text's vector: "mean", "cls"; "" if that is not known
+	reading
+	origin int64  // the position of the first token, where the graph asks for positions
+	choice string // why this graph was opened, of several
 
 	cores chan struct{} // holds one for each input that is being computed
 

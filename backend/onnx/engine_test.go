@@ -25,6 +25,18 @@ func (words) Pair(first, second string) (tokenizer.Encoded, error) {
 	return encodeWords(first, second), nil
 }
 
+// Locate finds the words again.
+func (words) Locate(text string) ([][2]int, error) {
+	var spans [][2]int
+	at := 0
+	for _, word := range strings.Fields(text) {
+		low := at + strings.Index(text[at:], word)
+		at = low + len(word)
+		spans = append(spans, [2]int{low, at})
+	}
+	return spans, nil
+}
+
 func encodeWords(texts ...string) tokenizer.Encoded {
 	var e tokenizer.Encoded
 	add := func(id int64, kind int, token string, special bool) {
@@ -32,6 +44,10 @@ func encodeWords(texts ...string) tokenizer.Encoded {
 		e.Types = append(e.Types, int64(kind))
 		e.Tokens = append(e.Tokens, token)
 		e.Special = append(e.Special, special)
+		if special {
+			kind = -1
+		}
+		e.Pairs = append(e.Pairs, kind)
 	}
 	add(1, 0, "[CLS]", true)
 	for kind, text := range texts {
@@ -84,10 +100,14 @@ func openTiny(t testing.TB, o Options) *Engine {
 	return e
 }
 
-// TestSuite holds the engine to the contract of backend.Backend.
+// TestSuite holds the engine to the contract of backend.Backend, with a head for pairs and with one for tokens.
 func TestSuite(t *testing.T) {
 	library(t)
-	folder := tinyFolder(t, "last_hidden_state", "logits")
+	t.Run("Pairs", func(t *testing.T) { testSuite(t, tinyFolder(t, "last_hidden_state", "logits")) })
+	t.Run("Tokens", func(t *testing.T) { testSuite(t, tinyFolder(t, tokenLogits)) })
+}
+
+func testSuite(t *testing.T, folder string) {
 	backendtest.Run(t, backendtest.Config{Open: func(t *testing.T) backend.Backend {
 		return openTiny(t, Options{Model: folder})
 	}})
@@ -260,8 +280,44 @@ func TestOpenRefuses(t *testing.T) {
 	g.Input("pixel_values", graph.Float32, "batch", 3)
 	g.Node("Identity", "logits", []string{"pixel_values"})
 	g.Output("logits", graph.Float32, "batch", 3)
-	check("pixel_values", map[string]string{"model.onnx": string(g.Model("tiny"))}, Options{})
+	check("only input_ids, attention_mask, token_type_ids, position_ids of int64 or int32",
+		map[string]string{"model.onnx": string(g.Model("tiny"))}, Options{})
 	check("none is the logits", map[string]string{"model.onnx": string(unnamed())}, Options{})
+}
+
+// TestChoice takes the graph of a folder that suits: the model as it was trained if it is there.
+func TestChoice(t *testing.T) {
+	check := func(kernels, want string, names ...string) {
+		t.Helper()
+		f, err := chooseGraph("dir", names, kernels)
+		got := f.graph
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want || err == nil && (f.choice == "") != (len(names) == 1) {
+			t.Errorf("of %q, %q was chosen (%s), want %q", names, got, f.choice, want)
+		}
+	}
+	check("avx2", "encoder_model.onnx", "encoder_model.onnx")
+	check("avx2", "model.onnx", "model_O4.onnx", "model_quantized.onnx", "model.onnx", "model_fp16.onnx")
+	check("avx2", "model_O2.onnx", "model_O4.onnx", "model_quantized.onnx", "model_O2.onnx")
+	check("avx2", "model_int8.onnx", "model_fp16.onnx", "model_int8.onnx", "model_q4.onnx")
+	check("avx512vnni", "model_qint8_avx512_vnni.onnx", "model_qint8_arm64.onnx", "model_qint8_avx512.onnx",
+		"model_qint8_avx512_vnni.onnx", "model_quint8_avx2.onnx")
+	check("avx512", "model_qint8_avx512.onnx", "model_qint8_avx512.onnx", "model_qint8_avx512_vnni.onnx",
+		"model_quint8_avx2.onnx")
+	check("amx", "onnx/model_quint8_avx2.onnx", "onnx/model_fp16.onnx", "onnx/model_quint8_avx2.onnx")
+	check("avx2", "dir holds decoder_model.onnx, encoder_model.onnx, none of which is known to be the model: "+
+		"name one by its path", "decoder_model.onnx", "encoder_model.onnx")
+	check("avx2", "dir holds neither onnx/model.onnx nor model.onnx: name its .onnx file")
+
+	dir := files(t, map[string]string{"onnx/model_q4.onnx": "x", "onnx/model_int8.onnx": "x", "model.onnx": "x"})
+	if f, err := findFolder(dir); err != nil || filepath.Base(f.graph) != "model_int8.onnx" || !Is(dir) {
+		t.Errorf("%+v was found (%v)", f, err)
+	}
+	if Is(files(t, map[string]string{"config.json": "{}", "onnx/readme": ""})) {
+		t.Error("a folder without a graph is one of ONNX")
+	}
 }
 
 // unnamed is a graph whose output has a name that says nothing.
@@ -283,6 +339,9 @@ func TestContext(t *testing.T) {
 	check(config{}, 512)
 	check(config{Positions: 512, longest: 1e30}, 512)
 	check(config{Positions: 514}, 512) // RoBERTa
+	padding := 2
+	check(config{Positions: 515, Padding: &padding}, 512)
+	check(config{Positions: 514, Padding: &padding}, 514)
 	check(config{Positions: 8194, longest: 8192}, 8192)
 	check(config{Positions: 512, longest: 128}, 128)
 	check(config{longest: 2048}, 2048)

@@ -11,15 +11,19 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/assay-eval/assay/backend"
 )
 
 // A folder is where a model lies, as Hugging Face publishes it.
 type folder struct {
-	dir   string // of config.json and tokenizer.json
-	graph string // the .onnx file
+	dir    string // of config.json and tokenizer.json
+	graph  string // the .onnx file
+	choice string // why that one, where there are others; "" where there are none
 }
 
 // Is reports whether a path is that of a model in ONNX: an .onnx file, or a folder that has one where it is published.
@@ -28,11 +32,51 @@ func Is(path string) bool {
 	if err != nil || !fi.IsDir() {
 		return strings.HasSuffix(path, ".onnx")
 	}
-	return slices.ContainsFunc(places, func(place string) bool { return exists(path, place) })
+	list, err := graphs(path)
+	return err == nil && len(list) > 0
 }
 
-// places are where a folder's graph is looked for.
-var places = []string{"onnx/model.onnx", "model.onnx"}
+// graphs are the .onnx files of a folder that are published as one: in its folder onnx or, where that has none, in it.
+func graphs(dir string) ([]string, error) {
+	for _, place := range []string{"onnx", "."} {
+		entries, err := os.ReadDir(filepath.Join(dir, place))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var list []string
+		for _, e := range entries {
+			if name := e.Name(); strings.HasSuffix(name, ".onnx") && exists(filepath.Join(dir, place), name) {
+				list = append(list, filepath.Join(dir, place, name))
+			}
+		}
+		if len(list) > 0 {
+			return list, nil
+		}
+	}
+	return nil, nil
+}
+
+// preferred are the names of graphs, the best first: the model as it was trained, which gives its published figures;
+// the same with operators joined; integers of 8 bits, those for this kind of processor first, since others can overflow
+// on it or are slow; and numbers of 16 bits, for which processors have few instructions.
+func preferred(kernels string) []string {
+	list := []string{"model", "model_O1", "model_O2", "model_O3", "model_optimized",
+		"model_quantized", "model_int8", "model_uint8"}
+	own := []string{"model_quint8_avx2"}
+	switch {
+	case strings.HasPrefix(kernels, "amx"), strings.HasPrefix(kernels, "avx512vnni"):
+		own = []string{"model_qint8_avx512_vnni", "model_qint8_avx512", "model_quint8_avx2"}
+	case strings.HasPrefix(kernels, "avx512"):
+		own = []string{"model_qint8_avx512", "model_quint8_avx2"}
+	case runtime.GOARCH == "arm64":
+		own = []string{"model_qint8_arm64"}
+	}
+	list = append(list, own...)
+	return append(list, "model_fp16", "model_bf16")
+}
 
 // findFolder finds the parts of a model: a folder, or a single .onnx file in one or in its folder onnx.
 func findFolder(path string) (folder, error) {
@@ -48,12 +92,34 @@ func findFolder(path string) (folder, error) {
 		}
 		return folder{dir: dir, graph: path}, nil
 	}
-	for _, place := range places {
-		if exists(path, place) {
-			return folder{dir: path, graph: filepath.Join(path, filepath.FromSlash(place))}, nil
+	list, err := graphs(path)
+	if err != nil {
+		return folder{}, err
+	}
+	return chooseGraph(path, list, kernels())
+}
+
+// chooseGraph takes one of a folder's graphs.
+func chooseGraph(dir string, list []string, kernels string) (folder, error) {
+	if len(list) == 0 {
+		return folder{}, fmt.Errorf("%s holds neither onnx/model.onnx nor model.onnx: name its .onnx file", dir)
+	}
+	if len(list) == 1 {
+		return folder{dir: dir, graph: list[0]}, nil
+	}
+	var names []string
+	for _, file := range list {
+		names = append(names, filepath.Base(file))
+	}
+	for _, name := range preferred(kernels) {
+		if i := slices.Index(names, name+".onnx"); i >= 0 {
+			choice := fmt.Sprintf("%s is read, of %s: name another by its path to have it instead", names[i],
+				strings.Join(names, ", "))
+			return folder{dir: dir, graph: list[i], choice: choice}, nil
 		}
 	}
-	return folder{}, fmt.Errorf("%s holds neither %s: name its .onnx file", path, strings.Join(places, " nor "))
+	return folder{}, fmt.Errorf("%s holds %s, none of which is known to be the model: name one by its path",
+		dir, strings.Join(names, ", "))
 }
 
 func exists(dir, name string) bool {
@@ -69,8 +135,18 @@ const (
 
 // A config is what a folder says of its model, as far as it says it.
 type config struct {
-	Labels    map[string]string `json:"id2label"`
-	Positions int               `json:"max_position_embeddings"`
+	Family        string            `json:"model_type"`
+	Architectures []string          `json:"architectures"`
+	Labels        map[string]string `json:"id2label"`
+	Problem       string            `json:"problem_type"`
+	Positions     int               `json:"max_position_embeddings"`
+	Padding       *int              `json:"pad_token_id"`
+
+	// What sentence-transformers puts over a cross-encoder's logits: the name of a class, in two places.
+	Sentence struct {
+		Function string `json:"activation_fn"`
+	} `json:"sentence_transformers"`
+	Function string `json:"sbert_ce_default_activation_function"`
 
 	longest float64 // of tokenizer_config.json
 	pooling string  // "mean", "cls"; "" for one that is not known here
@@ -150,17 +226,26 @@ func readBounded(path string, most int64) ([]byte, error) {
 // defaultContext is what a model is taken to read that does not say.
 const defaultContext = 512
 
-// context is how many tokens the model reads at most: what the tokenizer and the table of positions allow. Models like
-// RoBERTa have two positions more than a power of two, and never use the first two.
+// origin is the position of the first token. Models like RoBERTa count from the one after the padding token's id, and
+// have as many positions more than a power of two.
+func (c *config) origin() int {
+	first := 2 // theirs, if the file does not say
+	if c.Padding != nil {
+		first = *c.Padding + 1
+	}
+	if rest := c.Positions - first; first > 1 && rest > 0 && rest&(rest-1) == 0 {
+		return first
+	}
+	return 0
+}
+
+// context is how many tokens the model reads at most: what the tokenizer and the table of positions allow.
 func (c *config) context() int {
 	most := 0
 	if c.longest >= 1 && c.longest < 1<<20 { // "no limit" is written as 1e30
 		most = int(c.longest)
 	}
-	positions := c.Positions
-	if below := positions - 2; below > 0 && below&(below-1) == 0 {
-		positions = below
-	}
+	positions := c.Positions - c.origin()
 	switch {
 	case positions <= 0 || positions > 1<<20:
 	case most == 0 || positions < most:
@@ -170,6 +255,35 @@ func (c *config) context() int {
 		return defaultContext
 	}
 	return most
+}
+
+// wholeSequences reports whether the model classifies texts or pairs rather than their tokens.
+func (c *config) wholeSequences() bool {
+	return slices.ContainsFunc(c.Architectures, func(name string) bool {
+		return strings.HasSuffix(name, "ForSequenceClassification")
+	})
+}
+
+// activation is what makes the answer of the n numbers of a classification head: what sentence-transformers was told,
+// or else what Hugging Face's pipelines do.
+func (c *config) activation(n int) backend.Activation {
+	for _, name := range []string{c.Sentence.Function, c.Function} {
+		switch name[strings.LastIndexByte(name, '.')+1:] {
+		case "Sigmoid":
+			return backend.Sigmoid
+		case "Softmax":
+			return backend.Softmax
+		case "Identity":
+			return backend.Linear
+		}
+	}
+	switch {
+	case c.Problem == "regression":
+		return backend.Linear
+	case c.Problem == "multi_label_classification" || n == 1:
+		return backend.Sigmoid
+	}
+	return backend.Softmax
 }
 
 // labels are the names of a classification head's outputs, in their order; none where they only number them.

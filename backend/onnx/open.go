@@ -43,6 +43,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, fmt.Errorf("%s: %w", o.Model, err)
 	}
 	if o.Log != nil {
+		if e.choice != "" {
+			o.Log("%s: %s", e.info.Model, e.choice)
+		}
 		o.Log("%s: %v on %s, %d tokens of context, %d texts side by side",
 			e.info.Model, e.info.Ops, e.info.Engine, e.info.Context, e.info.Slots)
 	}
@@ -77,7 +80,7 @@ func open(ctx context.Context, lib *Library, o *Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{lib: lib, session: session, cutter: o.cutter, pooling: c.pooling, quit: make(chan struct{})}
+	e := &Engine{lib: lib, session: session, cutter: o.cutter, choice: f.choice, quit: make(chan struct{})}
 	e.info = backend.Info{Engine: fmt.Sprintf("%v %s %s", lib, Kernels(), outline.numbers), Model: o.Name, Digest: digest}
 	if err := e.set(ctx, o, f, c); err != nil {
 		session.Close()
@@ -99,14 +102,16 @@ func (e *Engine) set(ctx context.Context, o *Options, f folder, c *config) (err 
 	if err := checkInputs(e.session.Inputs); err != nil {
 		return err
 	}
-	if err := e.choose(e.session.Outputs); err != nil {
+	if e.reading, err = c.reading(e.session.Outputs); err != nil {
 		return err
 	}
-	if e.info.Ops.Has(backend.CanClassify) {
+	e.info.Ops = e.ops
+	if e.head != "" || e.labels != "" {
 		if e.info.Labels, err = c.labels(); err != nil {
 			return err
 		}
 	}
+	e.origin = int64(c.origin())
 	e.info.Context = c.context()
 	if o.Context > e.info.Context {
 		return fmt.Errorf("it reads %d tokens and cannot be given %d: ask for no more", e.info.Context, o.Context)
@@ -119,7 +124,7 @@ func (e *Engine) set(ctx context.Context, o *Options, f folder, c *config) (err 
 		e.info.Slots = runtime.GOMAXPROCS(0)
 	}
 	e.cores = make(chan struct{}, e.info.Slots)
-	return e.try(ctx)
+	return e.try(ctx, c)
 }
 
 // nameOf is what a model goes by if it is given no name: its folder's, or its file's where that is not model.onnx.
@@ -134,12 +139,15 @@ func nameOf(f folder) string {
 	return name
 }
 
+// given are the inputs that a graph can have, all or some.
+var given = []string{"input_ids", "attention_mask", "token_type_ids", "position_ids"}
+
 // checkInputs reports a graph that wants what a text does not give.
 func checkInputs(inputs []Slot) error {
 	for _, in := range inputs {
-		if !slices.Contains([]string{"input_ids", "attention_mask", "token_type_ids"}, in.Name) || in.Type != graph.Int64 {
-			return fmt.Errorf("its graph wants the input %.80q (ONNX's type %d): only input_ids, attention_mask and "+
-				"token_type_ids of int64 are given", in.Name, in.Type)
+		if !slices.Contains(given, in.Name) || in.Type != graph.Int64 && in.Type != graph.Int32 {
+			return fmt.Errorf("its graph wants the input %.80q (ONNX's type %d): only %s of int64 or int32 are given",
+				in.Name, in.Type, strings.Join(given, ", "))
 		}
 		if len(in.Shape) != 2 || in.Shape[0] > 1 || in.Shape[1] >= 0 {
 			return fmt.Errorf("its input %s has the shape %v: export it with a number of tokens that is left open",
@@ -152,40 +160,61 @@ func checkInputs(inputs []Slot) error {
 	return nil
 }
 
-// choose finds the outputs that the engine's abilities rest on.
-func (e *Engine) choose(outputs []Slot) error {
+// A reading is which of a graph's outputs are read, and as what.
+type reading struct {
+	ops      backend.Ops
+	head     string // the output that is a classification head's; "" if there is none
+	first    bool   // head has numbers for each token, of which the first token's are those of the pair
+	labels   string // the output that is a token classification head's
+	hidden   string // the one that has a vector for each token
+	sentence string // the one that is a text's vector
+	pooling  string // how hidden becomes a text's vector: "mean", "cls"; "" if that is not known
+}
+
+// reading finds the outputs that the engine's abilities rest on. Logits for each token are those of a token
+// classification head, unless config.json says that the model classifies whole sequences: then the first token's are
+// meant, as of a T5 encoder whose head stands on every token.
+func (c *config) reading(outputs []Slot) (reading, error) {
+	r := reading{pooling: c.pooling}
 	for _, out := range outputs {
 		if out.Type != graph.Float32 && out.Type != graph.Float16 {
 			continue
 		}
 		switch name, rank := out.Name, len(out.Shape); {
 		case name == "logits" && rank == 2:
-			e.head = name
-			e.info.Ops |= backend.CanClassify
-		case (name == "last_hidden_state" || name == "token_embeddings") && rank == 3 && e.hidden == "":
-			e.hidden = name
-			e.info.Ops |= backend.CanEmbedTokens
+			r.head = name
+			r.ops |= backend.CanClassify
+		case name == "logits" && rank == 3 && c.wholeSequences():
+			r.head, r.first = name, true
+			r.ops |= backend.CanClassify
+		case name == "logits" && rank == 3:
+			r.labels = name
+			r.ops |= backend.CanLabelTokens
+		case (name == "last_hidden_state" || name == "token_embeddings") && rank == 3 && r.hidden == "":
+			r.hidden = name
+			r.ops |= backend.CanEmbedTokens
 		case name == "sentence_embedding" && rank == 2:
-			e.sentence = name
+			r.sentence = name
 		}
 	}
-	if e.sentence != "" || e.hidden != "" && e.pooling != "" {
-		e.info.Ops |= backend.CanEmbed
+	if r.sentence != "" || r.hidden != "" && r.pooling != "" {
+		r.ops |= backend.CanEmbed
 	}
-	if e.info.Ops == 0 {
+	if r.ops == 0 {
 		var names []string
 		for _, out := range outputs {
 			names = append(names, fmt.Sprintf("%.80q %v", out.Name, out.Shape))
 		}
-		return fmt.Errorf("its graph gives %s: none is the logits [n, labels] of a classification head, a "+
-			"last_hidden_state [n, tokens, width] or a sentence_embedding [n, width]", strings.Join(names, ", "))
+		return r, fmt.Errorf("its graph gives %s: none is the logits [n, labels] of a classification head or "+
+			"[n, tokens, labels] of one for tokens, a last_hidden_state [n, tokens, width] or a sentence_embedding "+
+			"[n, width]", strings.Join(names, ", "))
 	}
-	return nil
+	return r, nil
 }
 
 // try encodes a word in every way that the model is to be used, so that a graph that cannot be computed, or gives other
 // shapes than it says, is refused before a run.
-func (e *Engine) try(ctx context.Context) error {
+func (e *Engine) try(ctx context.Context, c *config) error {
 	for _, output := range backend.Outputs() {
 		if !e.info.Ops.Has(output.Op()) {
 			continue
@@ -194,10 +223,31 @@ func (e *Engine) try(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("trying it: %w", err)
 		}
-		if output == backend.HeadOutputs && len(e.info.Labels) > 0 && len(item.Vectors[0]) != len(e.info.Labels) {
-			return fmt.Errorf("its classification head gives %d numbers where config.json names %d labels",
-				len(item.Vectors[0]), len(e.info.Labels))
+		if output == backend.HeadOutputs || output == backend.TokenOutputs && len(item.Vectors) > 0 {
+			if err := e.name(len(item.Vectors[0]), c); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// name names the n numbers of a classification head.
+func (e *Engine) name(n int, c *config) (err error) {
+	e.info.Labels, err = named(e.info.Labels, n)
+	e.info.Activation = c.activation(n)
+	return err
+}
+
+// named are the labels of n numbers. Several without labels are numbered, as Hugging Face does.
+func named(labels []string, n int) ([]string, error) {
+	if len(labels) > 0 && n > 0 && n != len(labels) {
+		return nil, fmt.Errorf("its classification head gives %d numbers where config.json names %d labels", n, len(labels))
+	}
+	if len(labels) == 0 && n > 1 {
+		for i := range n {
+			labels = append(labels, fmt.Sprintf("LABEL_%d", i))
+		}
+	}
+	return labels, nil
 }

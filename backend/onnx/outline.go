@@ -7,12 +7,16 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/assay-eval/assay/backend/onnx/graph"
 )
 
 // An outline is what a graph's file says of itself, read before ONNX Runtime sees it.
 type outline struct {
 	external []string // files of weights beside it, without repetition
 	numbers  string   // the kind that its weights have: "fp32", "fp16", "bf16", "int8", "int4"
+
+	inputs, outputs []Slot
 }
 
 // Bounds on a graph; that of a large encoder has some 10,000 nodes, and graphs within graphs go two deep.
@@ -25,7 +29,7 @@ const (
 // readOutline looks through a graph. It refuses operators that are not part of ONNX Runtime, and names of files that
 // are not plain paths below the folder.
 func readOutline(file []byte) (*outline, error) {
-	w := &walk{elements: map[uint64]float64{}, domains: []string{"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}}
+	w := &walk{elements: map[uint64]float64{}, constants: map[string]bool{}, domains: []string{"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}}
 	if err := w.model(file); err != nil {
 		return nil, err
 	}
@@ -34,7 +38,8 @@ func readOutline(file []byte) (*outline, error) {
 			return nil, fmt.Errorf("it needs the operator %.80q of %.80q, which ONNX Runtime does not come with", u.op, u.domain)
 		}
 	}
-	return &outline{external: w.external, numbers: w.numbers()}, nil
+	inputs := slices.DeleteFunc(w.inputs, func(in Slot) bool { return w.constants[in.Name] }) // old files list all
+	return &outline{external: w.external, numbers: w.numbers(), inputs: inputs, outputs: w.outputs}, nil
 }
 
 // A use is an operator as a node names it.
@@ -51,6 +56,9 @@ type walk struct {
 	elements map[uint64]float64 // of the initializers, by their type
 	bits     uint64             // of the weights of MatMulNBits
 	graphs   int
+
+	inputs, outputs []Slot          // of the whole graph
+	constants       map[string]bool // names of its initializers
 }
 
 // A field is one of a message: a number, or bytes.
@@ -109,6 +117,9 @@ func (w *walk) model(message []byte) error {
 		switch {
 		case f.is(7):
 			w.graphs++
+			if err := w.ends(f.bytes); err != nil {
+				return err
+			}
 			return w.graph(f.bytes)
 		case f.is(25):
 			return w.function(f.bytes)
@@ -148,6 +159,77 @@ func (w *walk) graph(message []byte) error {
 			return w.tensor(f.bytes)
 		case f.is(15):
 			return w.sparse(f.bytes)
+		}
+		return nil
+	})
+}
+
+// maxSlots bounds the inputs and outputs; in old files the weights are among them.
+const maxSlots = 1 << 16
+
+// ends finds the inputs and outputs of a GraphProto, and the names of its initializers.
+func (w *walk) ends(message []byte) error {
+	return w.each(message, func(f field) error {
+		if len(w.inputs)+len(w.outputs)+len(w.constants) > maxSlots {
+			return fmt.Errorf("its graph has more than %d inputs, outputs and weights", maxSlots)
+		}
+		switch {
+		case f.is(5):
+			return w.each(f.bytes, func(f field) error {
+				if f.is(8) {
+					w.constants[string(f.bytes)] = true
+				}
+				return nil
+			})
+		case f.is(11), f.is(12):
+			slot, err := w.slot(f.bytes)
+			if f.number == 11 {
+				w.inputs = append(w.inputs, slot)
+			} else {
+				w.outputs = append(w.outputs, slot)
+			}
+			return err
+		}
+		return nil
+	})
+}
+
+// slot reads a ValueInfoProto. What is no tensor has no type.
+func (w *walk) slot(message []byte) (s Slot, err error) {
+	shape := func(f field) error { // TensorShapeProto
+		if !f.is(1) {
+			return nil
+		}
+		size := int64(-1)
+		err := w.each(f.bytes, func(f field) error {
+			if f.number == 1 && f.bytes == nil {
+				size = int64(f.value)
+			}
+			return nil
+		})
+		s.Shape = append(s.Shape, size)
+		return err
+	}
+	tensor := func(f field) error { // TypeProto.Tensor
+		switch {
+		case f.number == 1 && f.bytes == nil:
+			s.Type = graph.ElementType(f.value)
+		case f.is(2):
+			return w.each(f.bytes, shape)
+		}
+		return nil
+	}
+	return s, w.each(message, func(f field) error {
+		switch {
+		case f.is(1):
+			s.Name = string(f.bytes)
+		case f.is(2):
+			return w.each(f.bytes, func(f field) error {
+				if !f.is(1) {
+					return nil
+				}
+				return w.each(f.bytes, tensor)
+			})
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,20 @@ func TestOutline(t *testing.T) {
 	own.Node("Mine", "y", nil)
 	defined := graph.Message(own.Model("tiny")).Bytes(25, graph.Message{}.Text(1, "Mine").Text(10, "mine"))
 	check("an operator that the file defines", defined, "fp32")
+}
+
+// TestEnds finds inputs and outputs as ONNX Runtime does: without weights, which old files list among the inputs.
+func TestEnds(t *testing.T) {
+	var g graph.Graph
+	g.Input("w", graph.Float32, 2, 3)
+	g.Input("input_ids", graph.Int32, "batch", "tokens")
+	g.Floats("w", make([]float32, 6), 2, 3)
+	g.Output("logits", graph.Float16, "batch", 2)
+	o, err := readOutline(g.Model("tiny"))
+	if err != nil || !reflect.DeepEqual(o.inputs, []Slot{{"input_ids", graph.Int32, []int64{-1, -1}}}) ||
+		!reflect.DeepEqual(o.outputs, []Slot{{"logits", graph.Float16, []int64{-1, 2}}}) {
+		t.Errorf("%+v (%v)", o, err)
+	}
 }
 
 // externalGraph has an initializer whose numbers lie in another file.

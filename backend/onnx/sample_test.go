@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/assay-eval/assay/backend"
@@ -77,6 +78,12 @@ func TestSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
+	d, digest, err := Check(dir)
+	if err != nil || digest != e.Info().Digest || d.Outputs != 4 || d.Width != sampleSizes.width ||
+		!slices.Equal(d.Labels, e.Info().Labels) || d.Pooling != "mean" || d.Numbers != "fp32" ||
+		!slices.Equal(d.Files, []string{"config.json", "onnx/model.onnx", "tokenizer.json"}) {
+		t.Errorf("%+v, digest %s (%v)", d, digest, err)
+	}
 	got, err := backend.Classify(t.Context(), e, []backend.Pair{{Query: "Who sings?", Text: "A river."}})
 	if err != nil || len(got[0]) != 4 {
 		t.Errorf("the classification head gives %v (%v)", got, err)

@@ -168,7 +168,7 @@ func (s *Session) Run(ctx context.Context, rows [][]int64, outputs ...string) ([
 	c := &computation{Session: s, options: options}
 	defer c.free()
 	for i, row := range rows {
-		if err := c.input(s.Inputs[i].Name, row); err != nil {
+		if err := c.input(s.Inputs[i], row); err != nil {
 			return nil, err
 		}
 	}
@@ -219,13 +219,21 @@ type computation struct {
 }
 
 // input adds one row of numbers, which must stay as they are until the computation is freed.
-func (c *computation) input(name string, row []int64) error {
-	c.pins.Pin(&row[0])
+func (c *computation) input(slot Slot, row []int64) error {
+	data, size := unsafe.Pointer(&row[0]), 8
+	if slot.Type == graph.Int32 {
+		short := make([]int32, len(row))
+		for i, v := range row {
+			short[i] = int32(v)
+		}
+		data, size = unsafe.Pointer(&short[0]), 4
+	}
+	c.pins.Pin(data)
 	shape := [2]int64{1, int64(len(row))}
-	c.names = append(c.names, cstring(name))
+	c.names = append(c.names, cstring(slot.Name))
 	c.values = append(c.values, 0)
-	return c.lib.call(createTensorWithDataAsOrtValue, uintptr(c.lib.memory), uintptr(unsafe.Pointer(&row[0])),
-		uintptr(len(row)*8), uintptr(unsafe.Pointer(&shape[0])), uintptr(len(shape)), uintptr(graph.Int64),
+	return c.lib.call(createTensorWithDataAsOrtValue, uintptr(c.lib.memory), uintptr(data),
+		uintptr(len(row)*size), uintptr(unsafe.Pointer(&shape[0])), uintptr(len(shape)), uintptr(slot.Type),
 		uintptr(unsafe.Pointer(&c.values[len(c.values)-1])))
 }
 

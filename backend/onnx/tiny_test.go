@@ -3,6 +3,7 @@ package onnx
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/assay-eval/assay/backend/onnx/graph"
 )
@@ -80,6 +81,9 @@ func (s sizes) layerNames() []string {
 	return names
 }
 
+// tokenLogits stands for the output logits with the classification head on every token.
+const tokenLogits = "token logits"
+
 // file is the .onnx file of the encoder. Its outputs are the hidden states, those of the classification head, or both.
 func (w *encoder) file(outputs ...string) []byte {
 	g := &encoderGraph{encoder: w}
@@ -93,9 +97,14 @@ func (w *encoder) file(outputs ...string) []byte {
 	g.Node("Identity", "last_hidden_state", []string{x})
 	first := g.Node("Gather", "first", []string{x, g.Ints("zero index", []int64{0})}, graph.Int("axis", 1))
 	pooled := g.Node("Tanh", "pooled", []string{g.linear("pooler", first, w.width, w.width)})
+	if slices.Contains(outputs, tokenLogits) {
+		pooled = x
+	}
 	g.Node("Identity", "logits", []string{g.linear("head", pooled, w.width, w.labels)})
 	for _, name := range outputs {
-		if name == "logits" {
+		if name == tokenLogits {
+			g.Output("logits", graph.Float32, "batch", "tokens", w.labels)
+		} else if name == "logits" {
 			g.Output(name, graph.Float32, "batch", w.labels)
 		} else {
 			g.Output(name, graph.Float32, "batch", "tokens", w.width)

@@ -141,10 +141,11 @@ func TestEncodeOutputs(t *testing.T) {
 		go s.Generate(t.Context(), ask("holds the slot"))
 		synctest.Wait()
 		var wg sync.WaitGroup
-		for i := range 12 {
+		outputs := backend.Outputs()
+		for i := range 4 * len(outputs) {
 			wg.Go(func() {
 				req := &backend.EncodeRequest{
-					Output: backend.Outputs()[i%3], Inputs: backend.Texts(fmt.Sprint("text ", i), "other"),
+					Output: outputs[i%len(outputs)], Inputs: backend.Texts(fmt.Sprint("text ", i), "other"),
 				}
 				want, err := new(backendtest.Fake).Encode(t.Context(), req)
 				if err != nil {
@@ -158,7 +159,7 @@ func TestEncodeOutputs(t *testing.T) {
 		synctest.Wait()
 		close(g.pass)
 		wg.Wait()
-		if stats := fake.Stats(); stats.Encodes != 3 || stats.Inputs != 24 {
+		if stats := fake.Stats(); stats.Encodes != len(outputs) || stats.Inputs != 8*len(outputs) {
 			t.Errorf("%+v, want a call for each output", stats)
 		}
 	})

@@ -237,7 +237,7 @@ func (d *doctor) models() (judge bool) {
 		return false
 	}
 	for _, m := range list {
-		info, err := gguf.Check(m.Path)
+		info, _, err := models.Check(m.Path)
 		if err != nil {
 			d.say(m.Name, bad, "", "%v", err)
 			continue
@@ -260,6 +260,8 @@ func (d *doctor) model(m models.Model, info *gguf.Info) (judge bool) {
 		d.say(m.Name, bad, "close other programs, or use a smaller model or quantisation",
 			"%s: more than the free memory", what)
 		return false
+	case info.Doubt != "":
+		d.say(m.Name, fair, "", "%s; %s", what, info.Doubt)
 	case kind == "judge" && info.Template == "":
 		d.say(m.Name, fair, "take the chat or instruct variant of the model", "%s; it has no chat template", what)
 	case kind == "judge" && slow(info.Quantisation) && len(d.gpus) == 0:

@@ -117,7 +117,7 @@ func newModelRow(m models.Model) modelRow {
 	if m.Record != nil {
 		row.Digest, row.Source = m.Record.Digest, m.Record.Source
 	}
-	info, err := gguf.Check(m.Path)
+	info, _, err := models.Check(m.Path)
 	switch {
 	case m.Store != "" && m.Err != nil:
 		row.Error = m.Err.Error()
@@ -140,7 +140,7 @@ func inspectModel(s *std, home string, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	info, err := gguf.Check(m.Path)
+	info, _, err := models.Check(m.Path)
 	if err != nil {
 		return err
 	}
@@ -199,8 +199,12 @@ func printModel(s *std, m *models.Model, info *gguf.Info, digest string) {
 			printSpeeds(s, m.Record.Measured, "")
 		}
 	}
-	if m.Warning != "" {
-		s.warn("%s", m.Warning)
+	line("labels", "%s", strings.Join(info.Labels, ", "))
+	line("activation", "%s", info.Activation)
+	for _, warning := range []string{m.Warning, info.Doubt} {
+		if warning != "" {
+			s.warn("%s", warning)
+		}
 	}
 }
 
@@ -210,6 +214,7 @@ func importModel(ctx context.Context, s *std, home string, args []string) error 
 	f.StringVar(&rec.Name, "name", "", "the `NAME` it gets (required)")
 	f.StringVar(&rec.Source, "source", "", "where it came from, for the record")
 	f.StringVar(&rec.Licence, "licence", "", "its licence, for the record")
+	folder := f.String("head", "", "give a GGUF file the classification head of the Hugging Face `FOLDER` that it was made of")
 	sum := f.String("sha256", "", "the digest that the result must have, in hexadecimal `DIGITS`")
 	if err := parse(f, args, 1, -1); err != nil {
 		return err
@@ -220,7 +225,13 @@ func importModel(ctx context.Context, s *std, home string, args []string) error 
 	if *sum != "" {
 		rec.Digest = "sha256:" + strings.TrimPrefix(*sum, "sha256:")
 	}
-	m, err := models.Import(ctx, home, rec, f.Args()...)
+	bring := models.Import
+	if *folder != "" {
+		bring = func(ctx context.Context, home string, rec models.Record, files ...string) (*models.Model, error) {
+			return models.ImportWithHead(ctx, home, rec, *folder, files...)
+		}
+	}
+	m, err := bring(ctx, home, rec, f.Args()...)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/models"
-	"github.com/assay-eval/assay/models/gguf"
 )
 
 // openLlama opens a model in this process, on the llama.cpp libraries that are installed.
@@ -54,7 +53,7 @@ func findModel(home string, want wanted) (*models.Model, error) {
 	kind := kindOf(want)
 	var fit []models.Model
 	for _, m := range list {
-		if info, err := gguf.Inspect(m.Path); err == nil && modelKind(info) == kind {
+		if info, err := models.Inspect(m.Path); err == nil && modelKind(info) == kind {
 			fit = append(fit, m)
 		}
 	}

@@ -113,8 +113,14 @@ func newTuner(s *std, home, ref string) (*tuner, error) {
 		s.warn("%s", m.Warning)
 	}
 	t := &tuner{s: s, home: home, model: m}
-	if t.info, err = gguf.Check(m.Path); err != nil {
+	info, head, err := models.Check(m.Path)
+	if err != nil {
 		return nil, err
+	}
+	t.info = info
+	if head != nil {
+		return nil, errors.New("the model's classification head lies in a file beside it: tune the GGUF file by its " +
+			"path, and import the result with --head")
 	}
 	if t.info.Splits > 1 {
 		return nil, errors.New("the model is split over several files: llama.cpp's gguf-split joins them, and the " +

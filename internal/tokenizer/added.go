@@ -18,37 +18,39 @@ type cut struct {
 	text  string
 	token *addedToken
 	first bool
+	from  places
 }
 
-func newAdded(tokens []addedToken, normalize func(string) (string, error)) (*added, error) {
+func newAdded(tokens []addedToken, normalized func(piece) (piece, error)) (*added, error) {
 	a := &added{tokens: tokens}
-	var raw, normalized []entry
+	var before, after []entry
 	for i, t := range tokens {
 		if t.Normalized {
-			text, err := normalize(t.Content)
+			p, err := normalized(piece{text: t.Content})
 			if err != nil {
 				return nil, err
 			}
-			normalized = append(normalized, entry{text, int32(i)})
+			after = append(after, entry{p.text, int32(i)})
 		} else {
-			raw = append(raw, entry{t.Content, int32(i)})
+			before = append(before, entry{t.Content, int32(i)})
 		}
 	}
-	a.raw, a.normalized = newTrie(raw), newTrie(normalized)
+	a.raw, a.normalized = newTrie(before), newTrie(after)
 	return a, nil
 }
 
 // cut finds the tokens of one trie in a text: the leftmost ones, of those the longest. White space that a token takes
 // with it can be a token as well: so it is in the library that the files are written for.
-func (a *added) cut(text string, entries *trie) []cut {
+func (a *added) cut(p piece, entries *trie) []cut {
 	if len(entries.nodes) == 1 {
-		return []cut{{text: text, first: true}}
+		return []cut{{text: p.text, first: true, from: p.from}}
 	}
+	text := p.text
 	var out []cut
 	from, spaces := 0, 0 // where the rest begins, and where the white space ends that was looked at last
 	plain := func(to int) {
 		if from < to {
-			out = append(out, cut{text: text[from:to], first: from == 0})
+			out = append(out, cut{text: text[from:to], first: from == 0, from: p.from.part(from, to)})
 		}
 	}
 	for at := 0; at < len(text); {
@@ -73,7 +75,7 @@ func (a *added) cut(text string, entries *trie) []cut {
 			high = spaces
 		}
 		plain(low)
-		out = append(out, cut{text: text[low:high], token: t})
+		out = append(out, cut{text: text[low:high], token: t, from: p.from.part(low, high)})
 		from = high
 	}
 	plain(len(text))

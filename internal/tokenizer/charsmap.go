@@ -57,6 +57,13 @@ func (c *charsmap) normalize(text string) string {
 	return strings.ToValidUTF8(out.String(), "\uFFFD") // a hostile table may point into the middle of a character
 }
 
+// cluster is the length of a text's first grapheme cluster.
+func cluster(text string) int {
+	clusters := graphemes.FromString(text)
+	clusters.Next()
+	return len(clusters.Value())
+}
+
 // lookup gives what the shortest entry that a text begins with is replaced by.
 func (c *charsmap) lookup(text string) ([]byte, bool) {
 	if len(c.units) == 0 {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -31,6 +32,21 @@ func checkEncoded(t *testing.T, k Tokenizer, text string) Encoded {
 			t.Fatalf("%q: token %d is of text %d", text, i, e.Pairs[i])
 		}
 	}
+	spans, err := k.Locate(text)
+	if err != nil {
+		return e
+	}
+	own := slices.DeleteFunc(slices.Clone(e.Pairs), func(pair int) bool { return pair != 0 })
+	if len(spans) != len(own) {
+		t.Fatalf("%q: %d tokens, %d of them located", text, len(own), len(spans))
+	}
+	last := 0
+	for i, s := range spans {
+		if s[0] < last || s[1] < s[0] || s[1] > len(text) || !utf8.ValidString(text[s[0]:s[1]]) {
+			t.Fatalf("%q: token %d, %q, is said to stand at %v", text, i, e.Tokens, s)
+		}
+		last = s[0]
+	}
 	return e
 }
 
@@ -40,6 +56,8 @@ func (p *pipeline) names() []string {
 	case *wordPiece:
 		return m.names
 	case *bytePair:
+		return m.names
+	case *wordLevel:
 		return m.names
 	}
 	return p.model.(*unigram).names

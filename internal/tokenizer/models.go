@@ -13,8 +13,27 @@ type model interface {
 }
 
 type token struct {
-	id   int32
-	text string
+	id        int32
+	text      string
+	low, high int32 // where it stands in its piece, in bytes
+}
+
+// wordLevel knows whole pieces only.
+type wordLevel struct {
+	vocabulary map[string]int32 // without special tokens
+	names      []string
+	unknown    int32 // -1: pieces out of the vocabulary are dropped
+}
+
+func (m *wordLevel) tokens(word string, out []token) []token {
+	id, found := m.vocabulary[word]
+	if !found {
+		id = m.unknown
+	}
+	if id < 0 {
+		return out
+	}
+	return append(out, token{id, m.names[id], 0, int32(len(word))})
 }
 
 // wordPiece takes the longest entry of the vocabulary first, as BERT does.
@@ -26,17 +45,19 @@ type wordPiece struct {
 }
 
 func (m *wordPiece) tokens(word string, out []token) []token {
+	unknown := m.unknown
+	unknown.high = int32(len(word))
 	if utf8.RuneCountInString(word) > m.longest {
-		return append(out, m.unknown)
+		return append(out, unknown)
 	}
 	before, entries := len(out), m.start
-	for len(word) > 0 {
-		id, length := entries.longest(word)
+	for at := 0; at < len(word); {
+		id, length := entries.longest(word[at:])
 		if length == 0 {
-			return append(out[:before], m.unknown)
+			return append(out[:before], unknown)
 		}
-		out = append(out, token{id, m.names[id]})
-		word, entries = word[length:], m.rest
+		out = append(out, token{id, m.names[id], int32(at), int32(at + length)})
+		at, entries = at+length, m.rest
 	}
 	return out
 }
@@ -57,18 +78,19 @@ type merge struct{ rank, id int32 }
 // symbol is an element of a linked list in a slice: previous and next are indices, -1 at the ends.
 type symbol struct {
 	id, previous, next int32
+	low, high          int32 // as a token has it
 	gone               bool
 }
 
 func (m *bytePair) tokens(word string, out []token) []token {
 	if id, found := m.vocabulary[word]; found && m.whole {
-		return append(out, token{id, m.names[id]})
+		return append(out, token{id, m.names[id], 0, int32(len(word))})
 	}
 	symbols := m.symbols(word)
 	m.mergeAll(symbols)
 	for _, s := range symbols {
 		if !s.gone {
-			out = append(out, token{s.id, m.names[s.id]})
+			out = append(out, token{s.id, m.names[s.id], s.low, s.high})
 		}
 	}
 	return out
@@ -78,11 +100,11 @@ func (m *bytePair) tokens(word string, out []token) []token {
 // comes after the bytes that follow it: so does the library that the files are written for.
 func (m *bytePair) symbols(word string) []symbol {
 	list := make([]symbol, 0, len(word))
-	add := func(id int32) {
+	add := func(id int32, low, high int) {
 		n := int32(len(list))
-		list = append(list, symbol{id: id, previous: n - 1, next: n + 1})
+		list = append(list, symbol{id: id, previous: n - 1, next: n + 1, low: int32(low), high: int32(high)})
 	}
-	pending := false
+	pending, low, high := false, 0, 0 // unknown characters
 	for at, r := range word {
 		end := at + utf8.RuneLen(r)
 		text := word[at:end]
@@ -94,25 +116,28 @@ func (m *bytePair) symbols(word string) []symbol {
 		}
 		if id, found := m.vocabulary[text]; found {
 			if pending {
-				add(m.unknown)
+				add(m.unknown, low, high)
 			}
 			pending = false
-			add(id)
+			add(id, at, end)
 			continue
 		}
 		if ids := m.bytes(text); ids != nil {
 			for _, id := range ids {
-				add(id)
+				add(id, at, end)
 			}
 			continue
 		}
 		if pending && !m.fuse {
-			add(m.unknown)
+			add(m.unknown, low, high)
 		}
-		pending = m.unknown >= 0
+		if !pending || !m.fuse {
+			low = at
+		}
+		pending, high = m.unknown >= 0, end
 	}
 	if pending {
-		add(m.unknown)
+		add(m.unknown, low, high)
 	}
 	if len(list) > 0 {
 		list[len(list)-1].next = -1
@@ -164,7 +189,7 @@ func (m *bytePair) mergeAll(symbols []symbol) {
 		if now, ok := m.merges[[2]int32{left.id, right.id}]; !ok || now.id != best.id {
 			continue
 		}
-		left.id, right.gone = best.id, true
+		left.id, left.high, right.gone = best.id, right.high, true
 		if left.next = right.next; left.next >= 0 {
 			symbols[left.next].previous = best.at
 		}
@@ -269,7 +294,7 @@ func (m *unigram) tokens(piece string, out []token) []token {
 		for s.id == m.unknown && start > 0 && best[start].id == m.unknown { // unknown neighbours are one token
 			start = best[start].start
 		}
-		out = m.appendReversed(out, s.id, piece[start:end])
+		out = m.appendReversed(out, s.id, piece, start, end)
 		end = start
 	}
 	slices.Reverse(out[before:])
@@ -277,16 +302,16 @@ func (m *unigram) tokens(piece string, out []token) []token {
 }
 
 // appendReversed appends one token; the bytes of an unknown one where each byte has a token, last byte first.
-func (m *unigram) appendReversed(out []token, id int32, text string) []token {
+func (m *unigram) appendReversed(out []token, id int32, piece string, low, high int32) []token {
 	if id != m.unknown {
-		return append(out, token{id, m.names[id]})
+		return append(out, token{id, m.names[id], low, high})
 	}
-	ids := fallbackTokens(m.fallback, text)
+	ids := fallbackTokens(m.fallback, piece[low:high])
 	if ids == nil {
-		return append(out, token{id, text})
+		return append(out, token{id, piece[low:high], low, high})
 	}
 	for _, id := range slices.Backward(ids) {
-		out = append(out, token{id, m.names[id]})
+		out = append(out, token{id, m.names[id], low, high})
 	}
 	return out
 }

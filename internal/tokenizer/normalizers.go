@@ -3,15 +3,69 @@ package tokenizer
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
 // A normalizer rewrites a text before it is split.
-type normalizer func(string) string
+type normalizer struct {
+	run func(string) string
+
+	// next tells how much of a text, from its beginning on, is rewritten in the same way whatever follows it. It is nil
+	// where that is all of it: what is added to, or taken from, the ends.
+	next func(string) int
+}
+
+// character is the length of a text's first character.
+func character(text string) int {
+	_, size := utf8.DecodeRuneInString(text)
+	return size
+}
+
+// single is the length of a byte.
+func single(string) int { return 1 }
+
+// segment is the length of what a normal form rewrites on its own: a character with its accents.
+func segment(form norm.Form) func(string) int {
+	return func(text string) int {
+		if n := form.NextBoundaryInString(text, true); n > 0 {
+			return n
+		}
+		return len(text)
+	}
+}
+
+// mapped is a normalizer of single characters; -1 drops one.
+func mapped(to func(rune) rune) normalizer {
+	return normalizer{func(text string) string { return strings.Map(to, text) }, character}
+}
+
+func normalForm(form norm.Form) normalizer { return normalizer{form.String, segment(form)} }
+
+// replaced is a normalizer that puts one text in the place of every match, of which first finds the next one.
+func replaced(run func(string) string, first func(string) (low, high int)) normalizer {
+	return normalizer{run, func(text string) int {
+		switch low, high := first(text); {
+		case low > 0:
+			return low
+		case high > 0:
+			return high
+		}
+		return len(text)
+	}}
+}
 
 // bertNormalizer is what BERT does to a text; each part of it can be off.
 type bertNormalizer struct{ clean, chinese, strip, lower bool }
+
+func (b bertNormalizer) normalizer() normalizer {
+	next := character
+	if b.strip {
+		next = segment(norm.NFD)
+	}
+	return normalizer{b.normalize, next}
+}
 
 func (b bertNormalizer) normalize(text string) string {
 	if b.clean {
@@ -101,16 +155,16 @@ func nmt(r rune) rune {
 }
 
 func prepend(prefix string) normalizer {
-	return func(text string) string {
+	return normalizer{run: func(text string) string {
 		if text == "" {
 			return ""
 		}
 		return prefix + text
-	}
+	}}
 }
 
 func strip(left, right bool) normalizer {
-	return func(text string) string {
+	return normalizer{run: func(text string) string {
 		if left {
 			text = strings.TrimLeftFunc(text, unicode.IsSpace)
 		}
@@ -118,5 +172,5 @@ func strip(left, right bool) normalizer {
 			text = strings.TrimRightFunc(text, unicode.IsSpace)
 		}
 		return text
-	}
+	}}
 }

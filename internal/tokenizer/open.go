@@ -8,15 +8,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // Open reads the tokenizer of a model's folder: its tokenizer.json or, of BERT's family, its vocab.txt and what
-// tokenizer_config.json and special_tokens_map.json say of it.
+// tokenizer_config.json and special_tokens_map.json say of it. Where tokenizer_config.json says otherwise of lower case,
+// accents and Chinese than the tokenizer.json of BERT's family, it is followed, as Hugging Face's library does.
 func Open(folder string) (Tokenizer, error) {
 	data, err := read(folder, "tokenizer.json")
 	if err == nil {
-		return Parse(data)
+		return parseIn(folder, data)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -48,6 +50,40 @@ func Open(folder string) (Tokenizer, error) {
 	}
 	return p, nil
 }
+
+// parseIn reads the tokenizer.json of a folder.
+func parseIn(folder string, data []byte) (Tokenizer, error) {
+	var c struct {
+		Class   string `json:"tokenizer_class"`
+		Lower   *bool  `json:"do_lower_case"`
+		Chinese *bool  `json:"tokenize_chinese_chars"`
+		Strip   *bool  `json:"strip_accents"`
+	}
+	config, err := read(folder, "tokenizer_config.json")
+	if err == nil {
+		err = json.Unmarshal(config, &c)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("tokenizer_config.json: %w", err)
+	}
+	if !slices.Contains(bertClasses, strings.TrimSuffix(c.Class, "Fast")) {
+		return Parse(data)
+	}
+	return parse(data, func(p *part) {
+		if p.Type != "BertNormalizer" {
+			return
+		}
+		for to, set := range map[**bool]*bool{&p.Lowercase: c.Lower, &p.Chinese: c.Chinese, &p.StripAccent: c.Strip} {
+			if set != nil {
+				*to = set
+			}
+		}
+	})
+}
+
+// bertClasses are tokenizers whose configuration counts for more than their tokenizer.json.
+var bertClasses = []string{"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer",
+	"MPNetTokenizer"}
 
 // read reads a file of a folder, which must be a regular one of at most maxFile bytes, or a link to one: the cache of
 // Hugging Face's own tools is made of links.
@@ -134,7 +170,7 @@ func (c bertConfig) pipeline(list string) (*pipeline, error) {
 			return slot{}, fmt.Errorf("it has no %.40q", text)
 		}
 		v.special[id] = true
-		return slot{text: -1, tokens: []token{{id, string(text)}}}, nil
+		return slot{text: -1, tokens: []token{{id: id, text: string(text)}}}, nil
 	}
 	cls, err := special(c.Cls)
 	sep, err2 := special(c.Sep)
@@ -159,7 +195,7 @@ func (c bertConfig) pipeline(list string) (*pipeline, error) {
 	}
 	return &pipeline{
 		added:     &added{raw: newTrie(nil), normalized: newTrie(nil)},
-		steps:     []normalizer{bertNormalizer{true, c.Chinese, strip, c.Lower}.normalize},
+		steps:     []normalizer{bertNormalizer{true, c.Chinese, strip, c.Lower}.normalizer()},
 		splitters: []splitter{bertSplit},
 		model:     m,
 		single:    []slot{cls, {text: 0}, sep},

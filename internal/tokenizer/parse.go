@@ -45,7 +45,10 @@ type addedToken struct {
 }
 
 // Parse reads a tokenizer.json.
-func Parse(data []byte) (Tokenizer, error) {
+func Parse(data []byte) (Tokenizer, error) { return parse(data, func(*part) {}) }
+
+// parse is Parse, with a change to what the file says of each component.
+func parse(data []byte, change func(*part)) (Tokenizer, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("tokenizer.json: %d bytes are more than %d", len(data), maxFile)
 	}
@@ -53,7 +56,7 @@ func Parse(data []byte) (Tokenizer, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("tokenizer.json: %w", err)
 	}
-	p, err := f.pipeline()
+	p, err := f.pipeline(change)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer.json: %w", err)
 	}
@@ -61,8 +64,8 @@ func Parse(data []byte) (Tokenizer, error) {
 }
 
 // pipeline builds what a file describes.
-func (f *file) pipeline() (*pipeline, error) {
-	var parts components
+func (f *file) pipeline(change func(*part)) (*pipeline, error) {
+	parts := components{change: change}
 	steps, err := parts.normalizers(f.Normalizer, 0)
 	if err != nil {
 		return nil, fmt.Errorf("normalizer: %w", err)
@@ -97,7 +100,7 @@ func (f *file) pipeline() (*pipeline, error) {
 	if p.model, err = m.model(v); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	if p.added, err = newAdded(plain, p.normalize); err != nil {
+	if p.added, err = newAdded(plain, p.normalized); err != nil {
 		return nil, fmt.Errorf("added_tokens: %w", err)
 	}
 	return p, nil
@@ -195,6 +198,7 @@ func (v *vocabulary) plain() map[string]int32 {
 type components struct {
 	count            int
 	metaspace, bytes bool
+	change           func(*part) // what else than the file says of one
 }
 
 // part is one component: all that any of them has. Those left out are nil, where that is not what false is.
@@ -222,6 +226,7 @@ type part struct {
 	Individual     bool            `json:"individual_digits"`
 	AddPrefixSpace *bool           `json:"add_prefix_space"`
 	UseRegex       *bool           `json:"use_regex"`
+	Length         *int            `json:"length"`
 	Replacement    string          `json:"replacement"`
 	PrependScheme  string          `json:"prepend_scheme"`
 	Split          *bool           `json:"split"`
@@ -261,6 +266,7 @@ func (c *components) read(data json.RawMessage, depth int) (*part, error) {
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, err
 	}
+	c.change(&p)
 	return &p, nil
 }
 

@@ -17,26 +17,27 @@ func (p *part) normalizer() (normalizer, error) {
 	switch p.Type {
 	case "BertNormalizer":
 		lower := or(p.Lowercase, true)
-		return bertNormalizer{or(p.CleanText, true), or(p.Chinese, true), or(p.StripAccent, lower), lower}.normalize, nil
+		b := bertNormalizer{or(p.CleanText, true), or(p.Chinese, true), or(p.StripAccent, lower), lower}
+		return b.normalizer(), nil
 	case "NFC":
-		return norm.NFC.String, nil
+		return normalForm(norm.NFC), nil
 	case "NFD":
-		return norm.NFD.String, nil
+		return normalForm(norm.NFD), nil
 	case "NFKC":
-		return norm.NFKC.String, nil
+		return normalForm(norm.NFKC), nil
 	case "NFKD":
-		return norm.NFKD.String, nil
+		return normalForm(norm.NFKD), nil
 	case "Lowercase":
-		return lowercase, nil
+		return normalizer{lowercase, character}, nil
 	case "StripAccents":
-		return func(text string) string { return strings.Map(without(unicode.M), text) }, nil
+		return mapped(without(unicode.M)), nil
 	case "Strip":
 		return strip(p.StripLeft, p.StripRight), nil
 	case "Nmt":
-		return func(text string) string { return strings.Map(nmt, text) }, nil
+		return mapped(nmt), nil
 	case "Prepend":
 		if len(p.Prepend) > maxReplacement {
-			return nil, errors.New("its text is too long")
+			return normalizer{}, errors.New("its text is too long")
 		}
 		return prepend(p.Prepend), nil
 	case "Replace":
@@ -44,31 +45,39 @@ func (p *part) normalizer() (normalizer, error) {
 	case "Precompiled":
 		c, err := newCharsmap(p.Charsmap)
 		if err != nil {
-			return nil, err
+			return normalizer{}, err
 		}
-		return c.normalize, nil
+		return normalizer{c.normalize, cluster}, nil
 	}
-	return nil, errUnknownType
+	return normalizer{}, errUnknownType
 }
 
 func (p *part) replace() (normalizer, error) {
 	if len(p.Content) > maxReplacement {
-		return nil, fmt.Errorf("its content is longer than %d bytes", maxReplacement)
+		return normalizer{}, fmt.Errorf("its content is longer than %d bytes", maxReplacement)
 	}
 	if from := p.Pattern.String; from != nil && *from != "" {
-		return func(text string) string { return strings.ReplaceAll(text, *from, p.Content) }, nil
+		run := func(text string) string { return strings.ReplaceAll(text, *from, p.Content) }
+		return replaced(run, func(text string) (int, int) { return next(text, *from) }), nil
 	}
 	if p.Pattern.Regex == nil {
-		return nil, errors.New("no pattern")
+		return normalizer{}, errors.New("no pattern")
 	}
 	expression, tail, err := compile(*p.Pattern.Regex)
 	if err != nil {
-		return nil, err
+		return normalizer{}, err
 	}
 	if tail {
-		return nil, fmt.Errorf("pattern %q: a look-ahead is not supported here", *p.Pattern.Regex)
+		return normalizer{}, fmt.Errorf("pattern %q: a look-ahead is not supported here", *p.Pattern.Regex)
 	}
-	return func(text string) string { return expression.ReplaceAllLiteralString(text, p.Content) }, nil
+	run := func(text string) string { return expression.ReplaceAllLiteralString(text, p.Content) }
+	return replaced(run, func(text string) (int, int) {
+		found := expression.FindStringIndex(text)
+		if found == nil {
+			return 0, 0
+		}
+		return found[0], found[1]
+	}), nil
 }
 
 // splitter builds a pre-tokenizer of one step.
@@ -98,6 +107,15 @@ func (p *part) splitter() (splitter, error) {
 			return nil, fmt.Errorf("unknown behavior %.40q", p.Behaviour)
 		}
 		return split(each(bertPunctuation), do), nil
+	case "FixedLength":
+		n := 5 // as the library has it
+		if p.Length != nil {
+			n = *p.Length
+		}
+		if n < 1 {
+			return nil, fmt.Errorf("the length %d is not positive", n)
+		}
+		return split(fixedLength(n), isolated), nil
 	case "Digits":
 		if p.Individual {
 			return split(each(unicode.IsNumber), isolated), nil
@@ -170,7 +188,7 @@ type templatePiece struct {
 }
 
 // named is a token in a file: ["[SEP]", 102].
-type named token
+type named struct{ token }
 
 // UnmarshalJSON reads a spelling and an id.
 func (n *named) UnmarshalJSON(data []byte) error {
@@ -218,7 +236,7 @@ func (c *components) templates(data json.RawMessage, depth int) (*templates, err
 
 // templates gives what one post-processor sets, nil for one that sets no special tokens.
 func (p *part) templates() (*templates, error) {
-	cls, sep := slot{text: -1, tokens: []token{token(p.Cls)}}, slot{text: -1, tokens: []token{token(p.Sep)}}
+	cls, sep := slot{text: -1, tokens: []token{p.Cls.token}}, slot{text: -1, tokens: []token{p.Sep.token}}
 	first, second := slot{text: 0}, slot{text: 1}
 	switch p.Type {
 	case "ByteLevel": // offsets only
@@ -269,7 +287,7 @@ func (p *part) template(list []templatePiece, texts int) ([]slot, error) {
 			}
 			s.text, s.kind = -1, piece.SpecialToken.Type
 			for i, id := range known.IDs {
-				s.tokens = append(s.tokens, token{id, known.Tokens[i]})
+				s.tokens = append(s.tokens, token{id: id, text: known.Tokens[i]})
 			}
 		default:
 			return nil, errors.New("an element of a template is neither a text nor a special token")

@@ -13,6 +13,7 @@ type splitter func([]piece) []piece
 type piece struct {
 	text  string
 	first bool
+	from  places
 }
 
 // span is a stretch of a text that a pattern matches, or that lies between matches.
@@ -50,7 +51,7 @@ func split(find finder, do behaviour) splitter {
 		for _, p := range pieces {
 			for _, s := range do(find(p.text)) {
 				if s.low < s.high {
-					out = append(out, piece{p.text[s.low:s.high], p.first && s.low == 0})
+					out = append(out, piece{p.text[s.low:s.high], p.first && s.low == 0, p.from.part(s.low, s.high)})
 				}
 			}
 		}
@@ -139,11 +140,28 @@ func matches(next func(text string, from int) (low, high int)) finder {
 
 func literal(pattern string) finder {
 	return matches(func(text string, from int) (int, int) {
-		at := strings.Index(text[from:], pattern)
-		if at < 0 {
-			return 0, 0
+		low, high := next(text[from:], pattern)
+		return from + low, from + high
+	})
+}
+
+// next is where a pattern stands first in a text; 0 and 0 where it does not.
+func next(text, pattern string) (low, high int) {
+	at := strings.Index(text, pattern)
+	if at < 0 {
+		return 0, 0
+	}
+	return at, at + len(pattern)
+}
+
+// fixedLength matches every n characters, and what is left at the end.
+func fixedLength(n int) finder {
+	return matches(func(text string, from int) (int, int) {
+		end := from
+		for k := 0; k < n && end < len(text); k++ {
+			end += character(text[end:])
 		}
-		return from + at, from + at + len(pattern)
+		return from, end
 	})
 }
 
@@ -210,9 +228,9 @@ func (m metaspace) run(pieces []piece) []piece {
 	mark := string(m.mark)
 	out := make([]piece, 0, len(pieces))
 	for _, p := range pieces {
-		p.text = strings.ReplaceAll(p.text, " ", mark)
+		p = p.rewritten(normalizer{func(text string) string { return strings.ReplaceAll(text, " ", mark) }, single})
 		if (m.always || m.first && p.first) && !strings.HasPrefix(p.text, mark) {
-			p.text = mark + p.text
+			p = p.rewritten(prepend(mark))
 		}
 		out = append(out, p)
 	}
@@ -229,7 +247,7 @@ func (b byteLevel) run(pieces []piece) []piece {
 	if b.prefix {
 		for i, p := range pieces {
 			if !strings.HasPrefix(p.text, " ") {
-				pieces[i].text = " " + p.text
+				pieces[i] = p.rewritten(prepend(" "))
 			}
 		}
 	}
@@ -237,14 +255,18 @@ func (b byteLevel) run(pieces []piece) []piece {
 		pieces = split(matches(gpt2), isolated)(pieces)
 	}
 	for i, p := range pieces {
-		var out strings.Builder
-		out.Grow(2 * len(p.text))
-		for j := range len(p.text) {
-			out.WriteRune(byteRune(p.text[j]))
-		}
-		pieces[i].text = out.String()
+		pieces[i] = p.rewritten(normalizer{byteRunes, single})
 	}
 	return pieces
+}
+
+func byteRunes(text string) string {
+	var out strings.Builder
+	out.Grow(2 * len(text))
+	for i := range len(text) {
+		out.WriteRune(byteRune(text[i]))
+	}
+	return out.String()
 }
 
 // byteRune is the character that stands for a byte: itself where it is printable Latin-1, else one from 0x100 on.

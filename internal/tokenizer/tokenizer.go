@@ -17,8 +17,8 @@
 //  2. a normalizer rewrites the rest (BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend,
 //     Replace, Nmt, the Precompiled table of SentencePiece, Sequence);
 //  3. a pre-tokenizer splits it (BertPreTokenizer, ByteLevel, Metaspace, Whitespace, WhitespaceSplit, Split,
-//     CharDelimiterSplit, Punctuation, Digits, Sequence);
-//  4. the model turns the pieces into tokens (WordPiece, BPE, Unigram);
+//     CharDelimiterSplit, Punctuation, Digits, FixedLength, Sequence);
+//  4. the model turns the pieces into tokens (WordPiece, BPE, Unigram, WordLevel);
 //  5. the post-processor puts special tokens around one text or two (TemplateProcessing, BertProcessing,
 //     RobertaProcessing, ByteLevel, Sequence).
 //
@@ -59,6 +59,12 @@ type Tokenizer interface {
 
 	// Pair encodes two texts, such as a question and a passage, or a premise and a hypothesis.
 	Pair(first, second string) (Encoded, error)
+
+	// Locate tells where each token of a text stands in it: the bytes from the first number up to the second. There is
+	// one for each token that Single or Pair makes of the text, special ones left out, in their order; where one begins
+	// never goes back. Both numbers lie between characters, and around the stretch there is no white space that belongs
+	// to the token, unless it is made of nothing else.
+	Locate(text string) ([][2]int, error)
 }
 
 // pipeline is the way of a text, read from a file.
@@ -93,7 +99,7 @@ func (p *pipeline) fill(template []slot, texts ...string) (Encoded, error) {
 		if len(text) > maxText {
 			return Encoded{}, fmt.Errorf("a text of %d bytes is longer than %d", len(text), maxText)
 		}
-		tokens, err := p.encode(strings.ToValidUTF8(text, "\uFFFD"))
+		tokens, err := p.encode(piece{text: strings.ToValidUTF8(text, "\uFFFD")})
 		if err != nil {
 			return Encoded{}, err
 		}
@@ -116,44 +122,46 @@ func (p *pipeline) fill(template []slot, texts ...string) (Encoded, error) {
 	return e, nil
 }
 
-// encode gives the tokens of a text, without special ones.
-func (p *pipeline) encode(text string) ([]token, error) {
+// encode gives the tokens of a text, without special ones; where they stand in it, if the text comes with its places.
+func (p *pipeline) encode(text piece) ([]token, error) {
 	var out []token
 	for _, outer := range p.added.cut(text, p.added.raw) {
 		if outer.token != nil {
-			out = append(out, token{outer.token.ID, outer.text})
+			out = append(out, outer.whole())
 			continue
 		}
-		normalized, err := p.normalize(outer.text)
+		normalized, err := p.normalized(piece{text: outer.text, from: outer.from})
 		if err != nil {
 			return nil, err
 		}
 		for _, inner := range p.added.cut(normalized, p.added.normalized) {
 			if inner.token != nil {
-				out = append(out, token{inner.token.ID, inner.text})
+				out = append(out, inner.whole())
 				continue
 			}
 			if inner.text == "" {
 				continue
 			}
-			pieces := []piece{{inner.text, inner.first && outer.first}}
+			pieces := []piece{{inner.text, inner.first && outer.first, inner.from}}
 			for _, split := range p.splitters {
 				pieces = split(pieces)
 			}
 			for _, piece := range pieces {
+				before := len(out)
 				out = p.model.tokens(piece.text, out)
+				piece.from.place(out[before:])
 			}
 		}
 	}
 	return out, nil
 }
 
-// normalize runs the normalizers. A hostile file could make much out of little by them.
-func (p *pipeline) normalize(text string) (string, error) {
-	bound := min(maxGrowth*len(text)+1024, maxNormalized)
+// normalized runs the normalizers. A hostile file could make much out of little by them.
+func (p *pipeline) normalized(text piece) (piece, error) {
+	bound := min(maxGrowth*len(text.text)+1024, maxNormalized)
 	for _, step := range p.steps {
-		if text = step(text); len(text) > bound {
-			return "", fmt.Errorf("the normalizer makes more than %d bytes of a text", bound)
+		if text = text.rewritten(step); len(text.text) > bound {
+			return piece{}, fmt.Errorf("the normalizer makes more than %d bytes of a text", bound)
 		}
 	}
 	return text, nil

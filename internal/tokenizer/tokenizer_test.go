@@ -79,7 +79,8 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("", "model: there is none")
-	check(`"model": {"type": "WordLevel", "vocab": {"a": 0}}`, "WordLevel")
+	check(`"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "u"}`, "unk_token")
+	check(`"model": {"type": "Letters", "vocab": {"a": 0}}`, "Letters")
 	check(`"model": {"type": "BPE", "vocab": {}}`, "empty")
 	check(`"model": {"type": "BPE", "vocab": {"a": -1}}`, "outside")
 	check(`"model": {"type": "BPE", "vocab": {"a": 2000000000}}`, "outside")
@@ -98,6 +99,7 @@ func TestRefused(t *testing.T) {
 	with(`"normalizer": {"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""}`, "matches nothing")
 	with(`"normalizer": {"type": "Replace", "pattern": {"Regex": "^a"}, "content": ""}`, "anchor")
 	with(`"pre_tokenizer": {"type": "UnicodeScripts"}`, "UnicodeScripts")
+	with(`"pre_tokenizer": {"type": "FixedLength", "length": 0}`, "not positive")
 	with(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a(?=b)"}, "behavior": "Isolated"}`, "a(?=b)")
 	with(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a{900}b{900}"}, "behavior": "Isolated"}`, "steps")
 	with(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a++"}, "behavior": "Isolated"}`, "a++")
@@ -201,6 +203,17 @@ func TestVocabulary(t *testing.T) {
 	}
 	write("tokenizer.json", string(data))
 	check("The Café", true)
+	write("tokenizer_config.json", `{"do_lower_case": false, "tokenizer_class": "PreTrainedTokenizerFast"}`)
+	check("The Café", true) // only BERT's classes rewrite their tokenizer.json
+	for class, same := range map[string]bool{`"do_lower_case": false`: false, `"strip_accents": false`: false,
+		`"do_lower_case": true, "strip_accents": null, "tokenize_chinese_chars": true`: true} {
+		write("tokenizer_config.json", `{"tokenizer_class": "BertTokenizerFast", `+class+`}`)
+		check("The Café", same)
+	}
+	write("tokenizer_config.json", "{")
+	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "tokenizer_config.json") {
+		t.Errorf("error %v", err)
+	}
 }
 
 func BenchmarkSingle(b *testing.B) {

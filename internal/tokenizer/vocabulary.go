@@ -92,7 +92,7 @@ func newModel(data json.RawMessage) (*modelFile, error) {
 // vocabulary reads the vocabulary of a model of any type.
 func (m *modelFile) vocabulary() (*vocabulary, error) {
 	switch m.Type {
-	case "WordPiece", "BPE":
+	case "WordPiece", "BPE", "WordLevel":
 		var ids map[string]int32
 		if err := json.Unmarshal(m.Vocabulary, &ids); err != nil {
 			return nil, fmt.Errorf("vocab: %w", err)
@@ -129,6 +129,9 @@ func (m *modelFile) model(v *vocabulary) (model, error) {
 		return m.wordPiece(v)
 	case "BPE":
 		return m.bytePair(v)
+	case "WordLevel":
+		unknown, err := m.unknown(v)
+		return &wordLevel{v.plain(), v.names, unknown}, err
 	}
 	return m.unigram(v)
 }
@@ -183,7 +186,7 @@ func (m *modelFile) wordPiece(v *vocabulary) (model, error) {
 			rest = append(rest, entry{text, e.id})
 		}
 	}
-	return &wordPiece{newTrie(start), newTrie(rest), v.names, token{unknown, v.names[unknown]}, longest}, nil
+	return &wordPiece{newTrie(start), newTrie(rest), v.names, token{id: unknown, text: v.names[unknown]}, longest}, nil
 }
 
 func (m *modelFile) bytePair(v *vocabulary) (model, error) {

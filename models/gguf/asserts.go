@@ -83,6 +83,9 @@ func (h *Header) checkVocabulary() error {
 				"that needs it: %w", b, errDamaged)
 		}
 	}
+	if err := h.checkSegments(len(tokens)); err != nil {
+		return err
+	}
 	return h.checkSpecialTokens(kind, len(tokens))
 }
 

@@ -103,7 +103,7 @@ func (c *bertConfig) tensors() []bertTensor {
 }
 
 // fields is the model's metadata, its vocabulary not included.
-func (c *bertConfig) fields(name string, pooling uint32) []Field {
+func (c *bertConfig) fields(name string, pooling uint32, segments int64) []Field {
 	return []Field{
 		{"general.architecture", "bert"},
 		{"general.name", name},
@@ -116,13 +116,17 @@ func (c *bertConfig) fields(name string, pooling uint32) []Field {
 		{"bert.attention.layer_norm_epsilon", float32(c.Epsilon)},
 		{"bert.attention.causal", false},
 		{"bert.pooling_type", pooling},
-		{"tokenizer.ggml.token_type_count", uint32(c.TypeVocab)},
+		{"tokenizer.ggml.token_type_count", uint32(segments)},
 	}
 }
 
-// ConvertBERT writes a BERT embedding model as GGUF, the way llama.cpp lays one out. The folder holds
-// config.json, tokenizer.json and one safetensors file, and perhaps 1_Pooling/config.json. Where that
-// is missing, token vectors are averaged, as sentence-transformers does with a bare model; note says so.
+// ConvertBERT writes a BERT model as GGUF, the way llama.cpp lays one out. The folder holds config.json, tokenizer.json
+// and one safetensors file. An embedding model may have 1_Pooling/config.json; where that is missing, token vectors are
+// averaged, as sentence-transformers does with a bare model; note says so.
+//
+// A classifier or reranker keeps its pooler, as the layer before the last that llama.cpp has a place for. Since llama.cpp
+// reads all text as BERT's segment A, its vocabulary is written twice, with the difference between the segments
+// added to the second copy's vectors; Info.SegmentB says where that starts.
 //
 // One difference to the original remains, in llama.cpp's tokenizer: a word of more than 100 letters is one
 // unknown token to BERT's, and is cut into pieces there.
@@ -139,24 +143,32 @@ func ConvertBERT(w io.Writer, dir, name string) (note string, err error) {
 		return "", fmt.Errorf("tokenizer.json has %d tokens and config.json says %d: the files do not belong together",
 			len(vocab.tokens), config.Vocabulary)
 	}
-	pooling, note, err := bertPooling(dir)
-	if err != nil {
-		return "", err
-	}
 	f, tensors, err := openSafetensors(dir)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	sources, err := config.sources(tensors)
+	have := bertNames(tensors)
+	if have["classifier.weight"] != nil {
+		fields, sources, err := config.classifier(dir, name, vocab, have)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		return "", Write(w, fields, sources)
+	}
+	pooling, note, err := bertPooling(dir)
+	if err != nil {
+		return "", err
+	}
+	sources, err := config.sources(have, config.tensors())
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	return note, Write(w, append(config.fields(name, pooling), vocab.fields()...), sources)
+	return note, Write(w, append(config.fields(name, pooling, config.TypeVocab), vocab.fields(0)...), sources)
 }
 
-// sources pairs the tensors that the model must have with those that are there.
-func (c *bertConfig) sources(tensors map[string]*safetensor) ([]TensorSource, error) {
+// bertNames are a file's tensors by the names that they have in a bare model.
+func bertNames(tensors map[string]*safetensor) map[string]*safetensor {
 	have := map[string]*safetensor{}
 	for name, t := range tensors {
 		name = strings.TrimPrefix(name, "bert.")
@@ -167,8 +179,13 @@ func (c *bertConfig) sources(tensors map[string]*safetensor) ([]TensorSource, er
 		}
 		have[name] = t
 	}
+	return have
+}
+
+// sources pairs the tensors that the model must have with those that are there, and takes them out of these.
+func (c *bertConfig) sources(have map[string]*safetensor, all []bertTensor) ([]TensorSource, error) {
 	var out []TensorSource
-	for _, want := range c.tensors() {
+	for _, want := range all {
 		t := have[want.from]
 		if t == nil {
 			return nil, fmt.Errorf("tensor %s is not there: the file and config.json do not belong together", want.from)
@@ -184,10 +201,10 @@ func (c *bertConfig) sources(tensors map[string]*safetensor) ([]TensorSource, er
 		switch {
 		case name == "embeddings.position_ids", strings.HasPrefix(name, "pooler."),
 			strings.HasPrefix(name, "cls.predictions."), strings.HasPrefix(name, "cls.seq_relationship."):
-			// Of no use to embeddings: constants, and the heads that BERT was trained with.
+			// Of no use here: constants, and the heads that BERT was trained with.
 		default:
-			return nil, fmt.Errorf("tensor %s has no place in an embedding model: "+
-				"models with a classification head are not converted", name)
+			return nil, fmt.Errorf("tensor %s has no place in an embedding model or a classifier of texts: "+
+				"other models are not converted", name)
 		}
 	}
 	return out, nil

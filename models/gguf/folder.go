@@ -51,7 +51,12 @@ func openSafetensors(dir string) (*os.File, map[string]*safetensor, error) {
 	if len(names) != 1 {
 		return nil, nil, fmt.Errorf("%s has %d safetensors files; exactly one is converted", dir, len(names))
 	}
-	f, err := os.Open(names[0])
+	return openSafetensorsFile(names[0])
+}
+
+// openSafetensorsFile opens a safetensors file and reads its header.
+func openSafetensorsFile(name string) (*os.File, map[string]*safetensor, error) {
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,7 +68,7 @@ func openSafetensors(dir string) (*os.File, map[string]*safetensor, error) {
 	tensors, err := readSafetensors(f, fi.Size())
 	if err != nil {
 		f.Close()
-		return nil, nil, fmt.Errorf("%s: %w", names[0], err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return f, tensors, nil
 }

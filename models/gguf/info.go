@@ -29,6 +29,17 @@ type Info struct {
 	Template     string   `json:"template,omitempty"`   // its chat template (Jinja), whole
 	KVBytes      int64    `json:"kv_bytes_per_token"`   // of KV cache for each token at 16 bits, all layers; at most
 	Splits       int      `json:"splits,omitempty"`     // files that the model is spread over
+
+	// Activation is what is put over the numbers of the classification head: "softmax", "sigmoid", or "linear" for
+	// nothing; "" if the file does not say.
+	Activation string `json:"activation,omitempty"`
+
+	// SegmentB is the id of the first token of the vocabulary's second copy, in which the second text of a pair is
+	// spelt so that a BERT reads it as segment B; 0 if there is no copy.
+	SegmentB int `json:"segment_b,omitempty"`
+
+	Misread string `json:"misread,omitempty"` // why the head's numbers would be wrong in llama.cpp, and what to do
+	Doubt   string `json:"doubt,omitempty"`   // why they may be
 }
 
 // Info summarises the header. Path is left empty.
@@ -58,6 +69,7 @@ func (h *Header) Info() *Info {
 	}
 	info.Labels, _ = h.Strings(info.Architecture + ".classifier.output_labels")
 	info.Head = h.head()
+	h.judgeHead(info)
 	h.countParameters(info)
 	h.countHeads(info)
 	return info

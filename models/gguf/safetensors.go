@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -116,6 +117,23 @@ func (t *safetensor) write(w io.Writer, target TensorType) error {
 	}
 	return nil
 }
+
+// floats returns the first n values of a tensor.
+func (t *safetensor) floats(n int64) ([]float32, error) {
+	if have, _ := elements(t.Shape); n > have || have > maxFloats {
+		return nil, fmt.Errorf("it has %d values, and %d are wanted, at most %d", have, n, maxFloats)
+	}
+	var b bytes.Buffer
+	if err := t.write(&b, F32); err != nil {
+		return nil, err
+	}
+	out := make([]float32, n)
+	_, err := binary.Decode(b.Bytes(), binary.LittleEndian, out)
+	return out, err
+}
+
+// maxFloats bounds the tensors that are held in memory.
+const maxFloats = 1 << 25
 
 // halfToFloat converts an IEEE 754 half-precision number.
 func halfToFloat(h uint16) float32 {

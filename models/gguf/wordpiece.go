@@ -116,9 +116,12 @@ func (v *wordPiece) fill(file *tokenizerJSON) error {
 
 // fields lays the vocabulary out as llama.cpp reads it. WordPiece marks the pieces within words; there,
 // pieces that start a word are marked instead, with U+2581.
-func (v *wordPiece) fields() []Field {
-	tokens := make([]string, len(v.tokens))
-	types := make([]int32, len(v.tokens))
+//
+// Any copies come after it, as tokens that are not used: with a space in it, their spelling cannot be that of a part of a
+// word, so that no text is ever cut into them.
+func (v *wordPiece) fields(copies int) []Field {
+	n := len(v.tokens)
+	tokens, types := make([]string, n, n*(1+copies)), make([]int32, n, n*(1+copies))
 	for i, token := range v.tokens {
 		switch {
 		case v.control[i]:
@@ -127,6 +130,11 @@ func (v *wordPiece) fields() []Field {
 			tokens[i], types[i] = token[2:], 1
 		default:
 			tokens[i], types[i] = "\u2581"+token, 1
+		}
+	}
+	for i := range copies {
+		for _, token := range tokens[:n] {
+			tokens, types = append(tokens, fmt.Sprintf("[%c] %s", 'B'+i, token)), append(types, 5)
 		}
 	}
 	out := []Field{
