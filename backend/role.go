@@ -1,12 +1,15 @@
 package backend
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// A Role is what a model is there for in a run. A run has at most one model in each.
+// A Role is what a model is there for in a run. A run has at most one model in each. Where it has several of a kind,
+// the further ones have roles with names: "encoder:small", which is [Role.Named].
 type Role string
 
 // The roles that metrics ask.
@@ -16,31 +19,92 @@ const (
 	Encoder  Role = "encoder"  // an encoder or discriminative model with a classification head, given pairs of texts
 )
 
-// Roles returns every role, in the order in which they are named.
+// Roles returns every kind of role, in the order in which they are named.
 func Roles() []Role { return []Role{Judge, Embedder, Encoder} }
 
-// Title is what the role's model is called in a sentence: "embedding model".
-func (r Role) Title() string {
-	if r == Embedder {
-		return "embedding model"
+// SortRoles lists the keys of a map in the order of [Roles], those with names after the one without; kinds that Roles
+// does not have follow by name.
+func SortRoles[V any](m map[Role]V) []Role {
+	place := func(r Role) int {
+		if i := slices.Index(Roles(), r.Kind()); i >= 0 {
+			return i
+		}
+		return len(Roles())
 	}
-	return string(r)
+	return slices.SortedFunc(maps.Keys(m), func(a, b Role) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(string(a), string(b)))
+	})
 }
 
-// WithArticle is Title with its article: "an embedding model".
+// Named is the role of the model that goes by a name among several of r's kind; of r's kind itself if name is "".
+func (r Role) Named(name string) Role {
+	if name == "" {
+		return r.Kind()
+	}
+	return r.Kind() + ":" + Role(name)
+}
+
+// Kind is the role without a name: one of [Roles].
+func (r Role) Kind() Role {
+	kind, _, _ := strings.Cut(string(r), ":")
+	return Role(kind)
+}
+
+// Name is what the role's model goes by among several of its kind; "" if it needs no name.
+func (r Role) Name() string {
+	_, name, _ := strings.Cut(string(r), ":")
+	return name
+}
+
+// CheckRoleName returns an error if a model cannot go by a name: a letter, and up to 63 letters, digits, dots, hyphens
+// and underscores after it. What metrics say of themselves behind an @ is none either.
+func CheckRoleName(name string) error {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if rest := strings.TrimLeft(name, letters); name == "" || rest == name || len(name) > 64 ||
+		strings.Trim(rest, letters+"0123456789._-") != "" {
+		return fmt.Errorf("%.80q is no name for a model: a letter, and letters, digits, dots, hyphens and underscores "+
+			"after it, 64 in all", name)
+	}
+	if slices.Contains([]string{"jury", "majority", "draws"}, name) {
+		return fmt.Errorf("%q is no name for a model: it means something else behind a metric's @", name)
+	}
+	return nil
+}
+
+// Title is what the role's model is called in a sentence: "embedding model", or "judge small" where it has a name.
+func (r Role) Title() string {
+	if r.Kind() == Embedder {
+		return r.called("embedding model")
+	}
+	return r.called(string(r.Kind()))
+}
+
+// WithArticle is Title with its article: "an embedding model", "the judge small".
 func (r Role) WithArticle() string {
-	if title := r.Title(); strings.ContainsRune("aeiou", rune(title[0])) {
+	title := r.Title()
+	switch {
+	case r.Name() != "":
+		return "the " + title
+	case title != "" && strings.ContainsRune("aeiou", rune(title[0])):
 		return "an " + title
 	}
-	return "a " + r.Title()
+	return "a " + title
 }
 
-// Label is what the role's model goes by where there is little room: "embeddings".
+// Label is what the role's model goes by where there is little room: "embeddings", "embeddings small".
 func (r Role) Label() string {
-	if r == Embedder {
-		return "embeddings"
+	if r.Kind() == Embedder {
+		return r.called("embeddings")
 	}
-	return string(r)
+	return r.called(string(r.Kind()))
+}
+
+// called is what a model of r's kind is called, with its name.
+func (r Role) called(kind string) string {
+	if r.Name() == "" {
+		return kind
+	}
+	return kind + " " + r.Name()
 }
 
 // An Identity says which model answered: what a manifest, a trained judge or a calibration records of it.
@@ -59,12 +123,20 @@ func (info Info) Identity() Identity {
 // Identities are the models of a run by role.
 type Identities map[Role]Identity
 
-// IdentityFields are the models of a run as fields of a JSON object, one for each of [Roles]. Where a file lists models
-// beside other things, its struct embeds them.
+// IdentityFields are the models of a run as fields of a JSON object, one for each of [Roles], and a list of those that
+// have names besides. Where a file lists models beside other things, its struct embeds them.
 type IdentityFields struct {
-	Judge    *Identity `json:"judge,omitempty"`
-	Embedder *Identity `json:"embedder,omitempty"`
-	Encoder  *Identity `json:"encoder,omitempty"`
+	Judge    *Identity       `json:"judge,omitempty"`
+	Embedder *Identity       `json:"embedder,omitempty"`
+	Encoder  *Identity       `json:"encoder,omitempty"`
+	Named    []NamedIdentity `json:"models,omitempty"` // in the order of [SortRoles]
+}
+
+// A NamedIdentity is that of a model which goes by a name among several of its kind.
+type NamedIdentity struct {
+	Kind Role   `json:"role"` // one of [Roles]
+	As   string `json:"as"`   // what metrics call it
+	Identity
 }
 
 // Fields returns the models as fields; a role that has none is not known to any file, and left out.
@@ -73,6 +145,11 @@ func (a Identities) Fields() IdentityFields {
 	for role, into := range f.byRole() {
 		if id, ok := a[role]; ok {
 			*into = &id
+		}
+	}
+	for _, role := range a.Roles() {
+		if role.Name() != "" {
+			f.Named = append(f.Named, NamedIdentity{role.Kind(), role.Name(), a[role]})
 		}
 	}
 	return f
@@ -85,6 +162,9 @@ func (f IdentityFields) Models() Identities {
 		if *id != nil {
 			all[role] = **id
 		}
+	}
+	for _, n := range f.Named {
+		all[n.Kind.Named(n.As)] = n.Identity
 	}
 	return all
 }
@@ -131,8 +211,8 @@ type Difference struct {
 	AHas bool     // whether there is an A
 }
 
-// Differences compares the models of two runs, role by role, in the order of [Roles]; other roles follow by name. It is
-// empty if the runs have the same models.
+// Differences compares the models of two runs, role by role, in the order of [SortRoles]. It is empty if the runs have
+// the same models.
 func (a Identities) Differences(b Identities) []Difference {
 	var list []Difference
 	both := Identities{}
@@ -152,17 +232,12 @@ func (a Identities) Differences(b Identities) []Difference {
 	return list
 }
 
-// Roles lists the roles of a, in the order of the package's Roles; others follow by name.
-func (a Identities) Roles() []Role {
-	rest := maps.Clone(a)
-	var list []Role
-	for _, role := range Roles() {
-		if _, ok := rest[role]; ok {
-			list = append(list, role)
-			delete(rest, role)
-		}
-	}
-	return append(list, slices.Sorted(maps.Keys(rest))...)
+// Roles lists the roles of a in the order of [SortRoles].
+func (a Identities) Roles() []Role { return SortRoles(a) }
+
+// Named lists those of the roles that have names.
+func (a Identities) Named() []Role {
+	return slices.DeleteFunc(a.Roles(), func(r Role) bool { return r.Name() == "" })
 }
 
 // aspect is the weightiest in which x and y differ, "" if they are equal.

@@ -20,7 +20,7 @@ func Check(ms []Metric, models Models, fields Field) error {
 				fmt.Errorf("%s needs %v, which the dataset does not have: leave the metric out, or map a column to it",
 					m.Name, missing))
 		}
-		for _, role := range backend.Roles() {
+		for _, role := range backend.SortRoles(m.Asks) {
 			if err := checkModel(m, role, models.Role(role)); err != nil {
 				errs = append(errs, err)
 			}
@@ -43,7 +43,7 @@ func checkModel(m Metric, role backend.Role, b backend.Backend) error {
 		return fmt.Errorf("%s needs %s that can %v, but %s on %s can only %v: name another",
 			m.Name, role.WithArticle(), want, info.Model, info.Engine, info.Ops)
 	}
-	if role != backend.Encoder {
+	if role.Kind() != backend.Encoder {
 		return nil
 	}
 	for _, label := range m.Outputs {

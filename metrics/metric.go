@@ -50,7 +50,8 @@ type Metric struct {
 
 // A Score is a metric's value for one sample, with the evidence for it.
 type Score struct {
-	Value   float64   `json:"value"` // finite, in [Metric.Min, Metric.Max]
+	Value   float64   `json:"value"`            // finite, in [Metric.Min, Metric.Max]
+	Spread  *float64  `json:"spread,omitempty"` // the standard deviation of several scores that it was made from
 	Because []Finding `json:"because,omitempty"`
 }
 

@@ -14,9 +14,21 @@ type Models struct {
 	Roles   Roles       // the models by role: those that some metric asks
 	Prompts prompts.Set // the texts to ask with
 	Seed    uint64      // of all sampling, beside each prompt's own
+	Draw    Draw        // which of several, where a sample is scored more than once
 
-	known map[*Preparation]Knowledge // of the dataset that is scored
+	known map[learning]Knowledge // of the dataset that is scored
+	named naming                 // the models that answer in the place of others: see [Metric.Asking]
 	calls *calls
+}
+
+// A Draw is one of several times that a sample is scored. Replies are then sampled, not decoded greedily, and each draw
+// has its own. The zero Draw is the only one.
+type Draw struct{ Number, Of int } // Number counts from 0
+
+// Drawing returns m for draw number i of n.
+func (m Models) Drawing(i, n int) Models {
+	m.Draw = Draw{i, n}
+	return m
 }
 
 // Roles are the models there are, each by its role: judge, embedding model, encoder.
@@ -34,6 +46,19 @@ func (m Models) Identities() backend.Identities {
 		}
 	}
 	return all
+}
+
+// Named lists the roles that have names.
+func (m Models) Named() []backend.Role { return m.Identities().Named() }
+
+// asking returns m with the models of roles with names in the place of those without.
+func (m Models) asking(names naming) Models {
+	roles := maps.Clone(m.Roles)
+	for kind, role := range names {
+		roles[kind] = m.Roles[role]
+	}
+	m.Roles, m.named = roles, m.named.with(names)
+	return m
 }
 
 // Asks says what is asked of the model in each role.

@@ -162,7 +162,7 @@ func (r *runner) score(ctx context.Context, metric *Metric, s *Sample, results c
 	switch {
 	case err == nil:
 		result.Score = &score
-	case fatal(ctx, err):
+	case Fatal(ctx, err):
 		r.stop(fmt.Errorf("sample %q, %s: %w", s.ID, metric.Name, err))
 		return
 	default:
@@ -201,9 +201,9 @@ func (metric *Metric) Try(ctx context.Context, m Models, s *Sample) (score Score
 	return score, nil
 }
 
-// fatal draws the line between what ends the run and what is one sample's error: the run was
+// Fatal draws the line between what ends the run and what is one sample's error: the run was
 // cancelled, or no other sample would fare better.
-func fatal(ctx context.Context, err error) bool {
+func Fatal(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) ||
 		errors.Is(err, backend.ErrUnavailable) || errors.Is(err, backend.ErrClosed)
 }

@@ -73,15 +73,21 @@ func (e *Engine) embed(ctx context.Context, texts []string) ([][]float32, error)
 	if err := e.verify(ctx); err != nil {
 		return nil, err
 	}
-	x := e.server.exchange()
-	resp, err := x.client().Embed(ctx, &api.EmbedRequest{
-		Model:     e.name,
-		Input:     texts,
-		KeepAlive: &api.Duration{Duration: keepAlive},
-		Truncate:  new(false),
-		Options:   e.loading(),
-	})
-	if err := x.outcome(ctx, err); err != nil {
+	size := 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	var resp *api.EmbedResponse
+	if err := e.insist(ctx, size, func(ctx context.Context, x *exchange) (err error) {
+		resp, err = x.client().Embed(ctx, &api.EmbedRequest{
+			Model:     e.name,
+			Input:     texts,
+			KeepAlive: &api.Duration{Duration: keepAlive},
+			Truncate:  new(false),
+			Options:   e.loading(),
+		})
+		return err
+	}); err != nil {
 		return nil, e.explain(ctx, err)
 	}
 	if len(resp.Embeddings) != len(texts) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -36,6 +37,12 @@ const (
 
 func newFake(t *testing.T) *fake {
 	t.Helper()
+	return newFakeOn(t, nil)
+}
+
+// newFakeOn is newFake on a listener; nil means one of this machine's ports.
+func newFakeOn(t *testing.T, l net.Listener) *fake {
+	t.Helper()
 	f := &fake{handlers: map[string]http.HandlerFunc{
 		"/api/version": answer(200, `{"version":"0.17.4"}`),
 		"/api/tags": answer(200, fmt.Sprintf(`{"models":[{"name":"chat:latest","digest":%q,"size":7},`+
@@ -52,7 +59,7 @@ func newFake(t *testing.T) *fake {
 			`"general.architecture":"llama","llama.context_length":%d,`+
 			`"tokenizer.ggml.tokens":["<s>","a","</s>"],"tokenizer.ggml.token_type":[3,1,3]}}`, capability, fakeContext)
 	}
-	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		handler := f.handlers[r.URL.Path]
 		f.mu.Unlock()
@@ -62,6 +69,11 @@ func newFake(t *testing.T) *fake {
 		}
 		handler(w, r)
 	}))
+	if l != nil {
+		f.Listener.Close()
+		f.Listener = l
+	}
+	f.Start()
 	t.Cleanup(f.Close)
 	return f
 }
@@ -393,7 +405,7 @@ func TestOpenFaults(t *testing.T) {
 	want{backend.ErrUnavailable, "ollama serve"}.check(t, "nobody there", err)
 	_, err = Models(t.Context(), f.URL)
 	want{backend.ErrUnavailable, "ollama serve"}.check(t, "nobody there to list", err)
-	for _, o := range []Options{{Context: -1}, {Slots: -1}, {Address: "ftp://x"}} {
+	for _, o := range []Options{{Context: -1}, {Slots: -1}, {Stall: -1}, {Address: "ftp://x"}} {
 		_, err := Open(t.Context(), o)
 		want{}.check(t, fmt.Sprintf("%+v", o), err)
 	}

@@ -158,12 +158,29 @@ const repeats = 30
 // chat sends a request and collects the answer. If ctx ends meanwhile, the connection is closed, and with
 // that the server stops working on it.
 func (e *Engine) chat(ctx context.Context, req *api.ChatRequest) (*reply, error) {
-	r := &reply{}
-	done, same, before := false, 0, ""
-	x := e.server.exchange()
+	size := 0
+	for _, m := range req.Messages {
+		size += len(m.Content)
+	}
+	var r *reply
+	if err := e.insist(ctx, size, func(ctx context.Context, x *exchange) (err error) {
+		r, err = listen(ctx, x, req)
+		return err
+	}); err != nil {
+		return nil, e.explain(ctx, err)
+	}
+	if r.last.Done || r.brokenOff {
+		return r, nil
+	}
+	return nil, fmt.Errorf("%w: ollama ended a reply in the middle", backend.ErrUnavailable)
+}
+
+// listen sends a request once. The reply is whole if its last part says so.
+func listen(ctx context.Context, x *exchange, req *api.ChatRequest) (*reply, error) {
+	r, same, before := &reply{}, 0, ""
 	err := x.client().Chat(ctx, req, func(part api.ChatResponse) error {
 		if part.Done {
-			done, r.last = true, part
+			r.last = part
 		} else if piece := strings.TrimSpace(part.Message.Content); piece == before {
 			same++
 		} else {
@@ -178,17 +195,8 @@ func (e *Engine) chat(ctx context.Context, req *api.ChatRequest) (*reply, error)
 		r.text.WriteString(part.Message.Content)
 		return nil
 	})
-	if err := x.outcome(ctx, err); err != nil {
-		return nil, e.explain(ctx, err)
-	}
-	switch {
-	case done:
-	case x.whole && same >= repeats:
-		r.brokenOff = true
-	default:
-		return nil, fmt.Errorf("%w: ollama ended a reply in the middle", backend.ErrUnavailable)
-	}
-	return r, nil
+	r.brokenOff = !r.last.Done && x.whole && same >= repeats
+	return r, err
 }
 
 // explain turns a refusal into an error that says what it means here, by the words that servers of

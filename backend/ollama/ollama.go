@@ -24,6 +24,7 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,13 @@ type Options struct {
 	// short questions, which takes a second or two.
 	Slots int
 
+	// Stall is how long the server may send nothing, of any answer to this engine, until a request counts as lost.
+	// The time to read the request's texts comes on top: 10 ms a byte for each slot. A lost request is taken back,
+	// the model unloaded, as that is what makes Ollama work again, and the request sent once more; when that is lost
+	// too, it is an error wrapping [backend.ErrUnavailable]. The load of the model by Open may take six times as
+	// long, and is not asked for again. 0 means 5 minutes.
+	Stall time.Duration
+
 	// Log, if not nil, is told what the user should know about the model and the server.
 	Log func(format string, args ...any)
 }
@@ -83,6 +91,10 @@ type Engine struct {
 	served int // requests served at once, as measured; 0 if not
 	log    func(format string, args ...any)
 
+	stall time.Duration
+	born  time.Time
+	heard atomic.Int64 // when something last came of an answer, in nanoseconds since born
+
 	life context.Context // ends with Close
 	end  context.CancelFunc
 
@@ -94,23 +106,30 @@ type Engine struct {
 // Open connects to the server and has it load the model. The error wraps [backend.ErrUnavailable] if
 // the server cannot be reached or is too busy; it names the models that are there if this one is not.
 func Open(ctx context.Context, o Options) (*Engine, error) {
-	if o.Context < 0 || o.Slots < 0 {
-		return nil, fmt.Errorf("context is %d tokens and slots %d: neither can be negative", o.Context, o.Slots)
+	if o.Context < 0 || o.Slots < 0 || o.Stall < 0 {
+		return nil, fmt.Errorf("context is %d tokens, slots %d and the stall limit %v: none can be negative",
+			o.Context, o.Slots, o.Stall)
 	}
 	s, err := connect(o.Address)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{server: s, log: o.Log, verifying: make(chan struct{}, 1)}
-	if e.log == nil {
-		e.log = func(string, ...any) {}
-	}
-	e.life, e.end = context.WithCancel(context.Background())
+	e := newEngine(s, o)
 	if err := e.open(ctx, o); err != nil {
 		e.Close()
 		return nil, err
 	}
 	return e, nil
+}
+
+func newEngine(s *server, o Options) *Engine {
+	e := &Engine{server: s, stall: cmp.Or(o.Stall, defaultStall), born: time.Now(), log: o.Log,
+		verifying: make(chan struct{}, 1)}
+	if e.log == nil {
+		e.log = func(string, ...any) {}
+	}
+	e.life, e.end = context.WithCancel(context.Background())
+	return e
 }
 
 func (e *Engine) open(ctx context.Context, o Options) error {
@@ -206,16 +225,17 @@ func (e *Engine) remark(show *api.ShowResponse) {
 
 // load has the server load the model, and checks that it has the context asked for.
 func (e *Engine) load(ctx context.Context) error {
-	x := e.server.exchange()
-	var err error
-	if alive := (&api.Duration{Duration: keepAlive}); e.info.Ops.Has(backend.CanGenerate) {
-		req := &api.ChatRequest{Model: e.name, Options: e.loading(), KeepAlive: alive}
-		err = x.client().Chat(ctx, req, func(api.ChatResponse) error { return nil })
-	} else {
-		req := &api.EmbedRequest{Model: e.name, Input: []string{}, Options: e.loading(), KeepAlive: alive}
-		_, err = x.client().Embed(ctx, req)
-	}
-	if err := x.outcome(ctx, err); err != nil {
+	err := e.attempt(ctx, loadStalls*e.stall, func(ctx context.Context, x *exchange) error {
+		if alive := (&api.Duration{Duration: keepAlive}); e.info.Ops.Has(backend.CanGenerate) {
+			req := &api.ChatRequest{Model: e.name, Options: e.loading(), KeepAlive: alive}
+			return x.client().Chat(ctx, req, func(api.ChatResponse) error { return nil })
+		} else {
+			req := &api.EmbedRequest{Model: e.name, Input: []string{}, Options: e.loading(), KeepAlive: alive}
+			_, err := x.client().Embed(ctx, req)
+			return err
+		}
+	})
+	if err != nil {
 		return fmt.Errorf("loading model %s: %w", e.name, e.explain(ctx, err))
 	}
 	var running *api.ProcessResponse

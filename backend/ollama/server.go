@@ -103,6 +103,8 @@ type exchange struct {
 	left   int64 // how much more of the answer will be read
 	whole  bool  // the answer was read to its end
 	failed error // what reading it failed with
+
+	received func() // called, if not nil, when something of the answer has come
 }
 
 func (s *server) exchange() *exchange { return &exchange{server: s, left: maxBody} }
@@ -123,9 +125,16 @@ func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := x.server.transport.RoundTrip(req)
 	if err == nil {
+		x.arrived()
 		resp.Body = &body{resp.Body, x}
 	}
 	return resp, err
+}
+
+func (x *exchange) arrived() {
+	if x.received != nil {
+		x.received()
+	}
 }
 
 type body struct {
@@ -135,6 +144,9 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.x.arrived()
+	}
 	if b.x.left -= int64(n); b.x.left < 0 {
 		n, err = 0, errTooLarge
 	}

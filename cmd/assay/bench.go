@@ -285,7 +285,7 @@ func (o *benchOptions) rows(ctx context.Context, s *std, b *benchmark) (r benchR
 	if err != nil {
 		return r, err
 	}
-	work, info := st.work(), st.roles[backend.Judge].Info()
+	work, info := st.work[backend.Judge](), st.roles[backend.Judge].Info()
 	b.Engine, b.Model, b.Digest = info.Engine, info.Model, info.Digest
 	r.PrefixEfficiency, r.Packing, r.Idle = work.PrefixEfficiency(), work.Packing(), work.Idle()
 	r.PromptTokens, r.PromptComputed, r.OutputTokens = work.PromptTokens, work.PromptComputed, work.OutputTokens
@@ -296,7 +296,8 @@ func (o *benchOptions) rows(ctx context.Context, s *std, b *benchmark) (r benchR
 // peer scores the same rows through Ollama.
 func (o *benchOptions) peer(ctx context.Context, s *std) (benchPeer, error) {
 	stack := stackOptions{backend: "ollama", cache: "off", address: o.stack.address, context: o.stack.context,
-		models: map[backend.Role]*string{backend.Judge: &o.ollama, backend.Embedder: &o.ollamaEmbed}}
+		models: map[backend.Role]*modelRefs{backend.Judge: {of: map[string]string{"": o.ollama}},
+			backend.Embedder: {of: map[string]string{"": o.ollamaEmbed}}}}
 	st, r, err := o.score(ctx, s, &stack)
 	if err != nil {
 		return benchPeer{}, err

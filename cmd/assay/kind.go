@@ -24,19 +24,22 @@ func modelKind(info *gguf.Info) string {
 // though it has the role of the judge.
 func kindOf(want wanted) string {
 	switch {
-	case want.role == backend.Embedder:
+	case want.role.Kind() == backend.Embedder:
 		return "embedding"
 	case want.ops.Has(backend.CanClassify):
 		return "encoder"
 	}
-	return string(want.role)
+	return string(want.role.Kind())
 }
 
 const modelsHelp = `
 Usage: assay models [list]                         the models on this machine, Ollama's included
        assay models inspect MODEL                  what a model file says of itself
-       assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder
-                                                   with a MiniLM-like model in safetensors
+       assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder with
+                                                   a BERT in safetensors: to embed, to classify, to rank
+       assay models import --name NAME --head FOLDER FILE
+                                                   add a GGUF file with the classification head, which it
+                                                   lacks, of the Hugging Face folder that it was made of
        assay models verify [MODEL...]              read models whole and compare their digests
        assay models tune MODEL                     requantise a model to what is fastest here, if that
                                                    is faster by a tenth: it measures

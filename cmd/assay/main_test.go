@@ -48,9 +48,11 @@ func home(env *testscript.Env) error {
 
 func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
-		"lines":     scriptLines,
-		"tinymodel": scriptTinyModel,
-		"waitlines": scriptWaitLines,
-		"sortlines": scriptSortLines,
+		"lines":      scriptLines,
+		"tinymodel":  scriptTinyModel,
+		"tinyranker": scriptTinyRanker,
+		"tinyhead":   scriptTinyHead,
+		"waitlines":  scriptWaitLines,
+		"sortlines":  scriptSortLines,
 	}
 }

@@ -22,7 +22,8 @@ Usage: assay metrics [NAME]
 Lists the names of the metrics; with a dimension (faithfulness) describes its methods: what they measure, the
 formula, range, columns and models needed, calls and source; with a full name (faithfulness/claims) it adds the
 words that the judge is asked with. "all" describes every metric.
-With --criteria or --criterion, it is about those that they describe.
+With --criteria or --criterion, it is about those that they describe. Behind a name, @NAME says which of several
+models is asked, @jury=A+B or @majority=A+B that several are, and @draws=5 how often: docs/models.md.
 
 --format md writes the page docs/metrics.md, and --costs adds what was measured in a run to it.
 `
@@ -229,7 +230,9 @@ func writeMetricsPage(ctx context.Context, w io.Writer, list []metrics.Metric, c
 		"Made by `assay metrics --format md`. A metric's name is `dimension/method`; the dimension by itself means " +
 		"the method with a\nstar. `assay metrics NAME` shows one with its prompts. Ranges end in what is best.\n" +
 		"What stands after an `@` sets a method otherwise (`rouge1@recall`), and after \"also\" stand other names of " +
-		"the same one. Names\nof earlier versions (`rouge1_recall`) go on working.\n\n## Presets\n\n" +
+		"the same one. Names\nof earlier versions (`rouge1_recall`) go on working. Behind each metric that asks a model " +
+		"may stand which of several it asks\n(`claims@NAME`), that a jury of them does (`@jury=a+b+c`, `@majority=a+b+c`), and " +
+		"how often replies are drawn (`@draws=5`): see\n[models](models.md#several-models-in-one-run).\n\n## Presets\n\n" +
 		"| `--preset` | metrics |\n| --- | --- |\n")
 	for _, preset := range all.Presets() {
 		p.print("| `%s` | %s: `%s` |\n", preset.Name, preset.Doc, strings.Join(preset.Metrics, "` `"))

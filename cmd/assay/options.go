@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
 	"github.com/spf13/pflag"
 )
 
@@ -12,7 +15,8 @@ import (
 type stackOptions struct {
 	backend string
 	address string
-	models  map[backend.Role]*string // as the user named them
+	models  map[backend.Role]*modelRefs // as the user named them
+	several bool                        // whether models may have names, so that there can be more than one of a kind
 	cache   string
 	context int
 	slots   int
@@ -45,18 +49,98 @@ func (o *stackOptions) addModel(f *pflag.FlagSet, role backend.Role) {
 
 func (o *stackOptions) addModelAs(f *pflag.FlagSet, role backend.Role, flag roleFlag) {
 	if o.models == nil {
-		o.models = make(map[backend.Role]*string)
+		o.models = make(map[backend.Role]*modelRefs)
 	}
-	o.models[role] = f.String(flag.name, "", flag.usage)
+	o.models[role] = &modelRefs{several: o.several}
+	usage := flag.usage
+	if o.several {
+		usage += "; NAME=`REF` is one that metrics ask as METRIC@NAME, repeatable"
+	}
+	f.Var(o.models[role], flag.name, usage)
 }
 
 // named is the user's name for the model of a role, "" if there is none.
 func (o *stackOptions) named(role backend.Role) string {
-	if ref := o.models[role]; ref != nil {
-		return *ref
+	if refs := o.models[role.Kind()]; refs != nil {
+		return refs.of[role.Name()]
 	}
 	return ""
 }
+
+// names lists the roles with names that the user gave models for.
+func (o *stackOptions) names() []backend.Role {
+	all := backend.Identities{}
+	for kind, refs := range o.models {
+		for name := range refs.of {
+			all[kind.Named(name)] = backend.Identity{}
+		}
+	}
+	return all.Named()
+}
+
+// checkNames refuses metrics that ask a model without a name where all that are given have one, and trained judges that
+// ask one by a name that none has.
+func (o *stackOptions) checkNames(ms []metrics.Metric) error {
+	there := o.names()
+	for _, m := range ms {
+		for _, kind := range backend.SortRoles(m.Asks) {
+			if o.named(kind) != "" {
+				continue
+			}
+			if name := kind.Name(); name != "" {
+				return withHint(fmt.Errorf("%s asks the %s, and there is none", m.Name, kind.Title()),
+					"--%s %s=REF names it", roleFlags[kind.Kind()].name, name)
+			}
+			for _, role := range m.Askable(there) {
+				if role.Kind() == kind {
+					return withHint(fmt.Errorf("%s does not say which %s it asks: each has a name", m.Name, kind.Title()),
+						"%s@%s says so", m.Name, role.Name())
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// modelRefs are the models of one kind as a flag gives them: REF, or NAME=REF where there are several.
+type modelRefs struct {
+	several bool
+	of      map[string]string // by name; "" without one
+}
+
+// Set takes one more model. What stands before the first = is a name if it could be one: a path can begin with ./
+func (m *modelRefs) Set(text string) error {
+	name, ref, named := strings.Cut(text, "=")
+	if err := backend.CheckRoleName(name); !named || strings.ContainsAny(name, `/\:`) {
+		name, ref = "", text
+	} else if err != nil {
+		return err
+	}
+	before, twice := m.of[name]
+	switch {
+	case ref == "":
+		return errors.New("it names no model")
+	case name != "" && !m.several:
+		return errors.New("this command asks one model of the kind, so it needs no name")
+	case twice && name != "":
+		return fmt.Errorf("%s is %s already", name, before)
+	case twice && m.several:
+		return fmt.Errorf("%s is named already: of several models, each needs a name, NAME=REF", before)
+	case twice:
+		return fmt.Errorf("%s is named already, and this command asks one model of the kind", before)
+	}
+	if m.of == nil {
+		m.of = make(map[string]string)
+	}
+	m.of[name] = ref
+	return nil
+}
+
+// String is for pflag, which shows defaults: there are none.
+func (m *modelRefs) String() string { return "" }
+
+// Type is for pflag, too.
+func (m *modelRefs) Type() string { return "string" }
 
 // A roleFlag is how the user names the model of a role.
 type roleFlag struct{ name, usage string }

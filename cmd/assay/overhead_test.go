@@ -25,7 +25,7 @@ func wordModel() *backendtest.Fake {
 	return &backendtest.Fake{
 		About: backend.Info{Slots: 16, Ops: backend.CanGenerate | backend.CanEmbed | backend.CanConstrain},
 		Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
-			return wordReply(req.Messages[0].Text, req.Messages[len(req.Messages)-1].Text, req.Schema), nil
+			return wordReply(req.Messages[0].Text, req.Messages[len(req.Messages)-1].Text, req.Schema, false), nil
 		},
 	}
 }

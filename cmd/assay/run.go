@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
@@ -33,6 +34,11 @@ columns that Ragas, DeepEval, promptfoo, unitxt and others use are known by thei
   assay run --data qa.jsonl --metrics faithfulness,answer_relevance -o results
   assay run --data prod.csv --map question=prompt --map answer=output -o results
   assay run --data qa.jsonl --backend ollama --model llama3.2 --embed-model all-minilm -o results
+
+Of several models, each has a name, and metrics say which one they ask:
+
+  assay run --data qa.jsonl --encoder-model a=one.gguf --encoder-model b=other.gguf \
+    --metrics faithfulness/encoder@a,faithfulness/encoder@b -o results
 
 A TREC run is a dataset too, and relevance judgements may be in a file of their own:
 
@@ -74,6 +80,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	o.criteria.add(f)
 	o.judges.add(f)
 	o.calibration.add(f, "show a metric's mean as a probability, too, by the `MAP` of assay calibrate; repeatable")
+	o.stack.several = true
 	o.stack.add(f)
 	o.stack.addEncoder(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
@@ -107,7 +114,13 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	}
 	defer plan.data.Close()
 	o.stack.grace = grace
-	st, err := openStack(ctx, s, &o.stack, metrics.AsksOf(plan.metrics))
+	asks := metrics.AsksOf(plan.metrics)
+	for _, role := range o.stack.names() {
+		if asks[role] == 0 {
+			s.warn("no metric asks the %s: METRIC@%s does", role.Title(), role.Name())
+		}
+	}
+	st, err := openStack(ctx, s, &o.stack, asks)
 	if err != nil {
 		return err
 	}
@@ -204,7 +217,7 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 	if o.preset != "" {
 		p.leaveOut()
 	}
-	if err := errors.Join(p.checkMaps(), o.checkData(&p)); err != nil {
+	if err := errors.Join(o.stack.checkNames(p.metrics), p.checkMaps(), o.checkData(&p)); err != nil {
 		p.data.Close()
 		return nil, usageError{err}
 	}
@@ -230,15 +243,22 @@ func (p *plan) leaveOut() {
 	p.metrics = kept
 }
 
-// selectMetrics returns the metrics that are named and after them the user's own.
+// selectMetrics returns the metrics that are named, and after them those of the user's own that are not among them.
 func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, error) {
 	var list []metrics.Metric
 	var err error
+	from := all.Selector{Own: own, Models: o.stack.names()}
 	switch {
 	case o.preset != "" && len(o.metrics) > 0:
 		return nil, errors.New("--metrics and --preset exclude each other")
 	case len(o.metrics) > 0:
-		list, err = all.Select(o.metrics)
+		list, err = from.Select(o.metrics)
+		own = slices.DeleteFunc(slices.Clone(own), func(m metrics.Metric) bool {
+			return slices.ContainsFunc(list, func(selected metrics.Metric) bool {
+				full, _, _ := strings.Cut(selected.Name, "@")
+				return full == m.Name
+			})
+		})
 	case o.preset != "":
 		list, err = all.Preset(o.preset)
 	case own == nil:
@@ -373,16 +393,15 @@ func (s *std) tally(st *stack) {
 	if n := st.drifts.Load(); n > 0 {
 		s.warn("%d answers are not the stored ones", n)
 	}
-	if st.work == nil {
-		return
+	for _, role := range backend.SortRoles(st.work) {
+		w := st.work[role]()
+		if w.PromptTokens == 0 {
+			continue
+		}
+		s.note("the %s: %d prompt tokens (%.0f%% prefix-cached), %d completion tokens, %.1f sequences decoded at a time",
+			role.Title(), w.PromptTokens, 100*(1-float64(w.PromptComputed)/float64(w.PromptTokens)),
+			w.OutputTokens, float64(w.StepSequences)/float64(max(1, w.Steps)))
 	}
-	w := st.work()
-	if w.PromptTokens == 0 {
-		return
-	}
-	s.note("the judge: %d prompt tokens (%.0f%% prefix-cached), %d completion tokens, %.1f sequences decoded at a time",
-		w.PromptTokens, 100*(1-float64(w.PromptComputed)/float64(w.PromptTokens)),
-		w.OutputTokens, float64(w.StepSequences)/float64(max(1, w.Steps)))
 }
 
 // grace is how long answers in flight may take once the user has interrupted the run.

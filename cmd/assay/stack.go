@@ -19,10 +19,10 @@ import (
 
 // A stack is the models of a run with their decorators: grace over cache over scheduler over engine.
 type stack struct {
-	roles  metrics.Roles      // the models that the run needs
-	models []*cache.Backend   // all of those
-	store  *cache.Store       // nil without a cache
-	work   func() llama.Stats // what the judge did; nil if its engine does not tell
+	roles  metrics.Roles                       // the models that the run needs
+	models []*cache.Backend                    // all of those
+	store  *cache.Store                        // nil without a cache
+	work   map[backend.Role]func() llama.Stats // what each judge did, if its engine tells
 	drifts atomic.Int64
 }
 
@@ -32,7 +32,7 @@ func openStack(ctx context.Context, s *std, o *stackOptions, asks metrics.Asks) 
 	if err != nil {
 		return nil, usageError{err}
 	}
-	st := &stack{roles: make(metrics.Roles)}
+	st := &stack{roles: make(metrics.Roles), work: make(map[backend.Role]func() llama.Stats)}
 	defer func() {
 		if err != nil {
 			st.close()
@@ -43,7 +43,7 @@ func openStack(ctx context.Context, s *std, o *stackOptions, asks metrics.Asks) 
 			return nil, err
 		}
 	}
-	for _, role := range backend.Roles() {
+	for _, role := range backend.SortRoles(asks) {
 		ops := asks[role]
 		if ops == 0 {
 			continue
@@ -99,8 +99,8 @@ func (st *stack) openLlama(ctx context.Context, s *std, o *stackOptions, want wa
 	if err != nil {
 		return nil, err
 	}
-	if want.role == backend.Judge {
-		st.work = e.Stats
+	if want.role.Kind() == backend.Judge {
+		st.work[want.role] = e.Stats
 	}
 	return e, nil
 }

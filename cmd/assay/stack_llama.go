@@ -66,7 +66,7 @@ func findModel(home string, want wanted) (*models.Model, error) {
 	for _, m := range slices.DeleteFunc(fit, tuned) {
 		names = append(names, m.Name)
 	}
-	flag := "--" + roleFlags[want.role].name
+	flag := "--" + roleFlags[want.role.Kind()].name
 	switch len(names) {
 	case 0:
 		return nil, withHint(fmt.Errorf("no %s model is installed", kind),

@@ -11,7 +11,7 @@ import (
 // openOllama opens a model of a running Ollama server.
 func openOllama(ctx context.Context, s *std, o *stackOptions, want wanted) (backend.Backend, error) {
 	if want.ref == "" {
-		return nil, usageError{withHint(fmt.Errorf("--%s is missing", roleFlags[want.role].name),
+		return nil, usageError{withHint(fmt.Errorf("--%s is missing", roleFlags[want.role.Kind()].name),
 			"ollama list shows the models that the server has")}
 	}
 	if o.threads != 0 {

@@ -21,8 +21,9 @@ import (
 
 // newWordServer starts a server that speaks Ollama's protocol and answers the prompts of the three paper
 // metrics, questions of a user's own that begin with "Does", and those that make datasets, by comparing words; verdicts
-// only by the schema that must come with their prompt. An answer that contains BABBLE makes it write nonsense, SLOW
-// makes it wait for a minute, or until the client gives up; SLOWONCE does so the first time only.
+// only by the schema that must come with their prompt. The model strict wants all of the words to be the same, and
+// moody where the seed is odd; mute writes nonsense. So does each where an answer contains BABBLE; SLOW makes it wait
+// for a minute, or until the client gives up, and SLOWONCE does so the first time only.
 func newWordServer() *httptest.Server {
 	mux := http.NewServeMux()
 	var held atomic.Bool // SLOWONCE made it wait
@@ -34,6 +35,9 @@ func newWordServer() *httptest.Server {
 	reply("GET /api/ps", api.ProcessResponse{})
 	reply("GET /api/tags", api.ListResponse{Models: []api.ListModelResponse{
 		{Name: "judge:latest", Model: "judge:latest", Digest: digest("a"), Size: 1000},
+		{Name: "strict:latest", Model: "strict:latest", Digest: digest("c"), Size: 1000},
+		{Name: "mute:latest", Model: "mute:latest", Digest: digest("e"), Size: 1000},
+		{Name: "moody:latest", Model: "moody:latest", Digest: digest("d"), Size: 1000},
 		{Name: "embedder:latest", Model: "embedder:latest", Digest: digest("b"), Size: 1000},
 	}})
 	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, r *http.Request) {
@@ -72,10 +76,15 @@ func newWordServer() *httptest.Server {
 				case <-time.After(time.Minute):
 				}
 			}
-			res.Message.Content = wordReply(req.Messages[0].Content, last, req.Format)
+			seed, _ := req.Options["seed"].(float64)
+			strict := strings.HasPrefix(req.Model, "strict") || strings.HasPrefix(req.Model, "moody") && int(seed)%2 == 1
+			res.Message.Content = wordReply(req.Messages[0].Content, last, req.Format, strict)
 			if n > 1 && res.Message.Content == "" {
 				http.Error(w, `{"error": "a prompt that the word server was not taught"}`, http.StatusBadRequest)
 				return
+			}
+			if strings.HasPrefix(req.Model, "mute") {
+				res.Message.Content = "?!"
 			}
 			if sure := (api.TokenLogprob{Token: res.Message.Content}); req.Logprobs {
 				res.Logprobs = []api.Logprob{{TokenLogprob: sure,
@@ -92,7 +101,7 @@ func newWordServer() *httptest.Server {
 
 // wordReply answers a prompt, which it knows by its system message, by comparing words. It returns nothing
 // if it does not know the prompt, or if a schema is missing or not that of the prompt.
-func wordReply(system, last string, schema []byte) string {
+func wordReply(system, last string, schema []byte, strict bool) string {
 	if strings.Contains(last, "BABBLE") {
 		return "?!"
 	}
@@ -110,7 +119,7 @@ func wordReply(system, last string, schema []byte) string {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
 		}
 	case strings.Contains(system, "check statements"):
-		return verdictReply(part("Text:", "Statements:"), part("Statements:", "Verdicts:"), schema)
+		return verdictReply(part("Text:", "Statements:"), part("Statements:", "Verdicts:"), schema, strict)
 	case strings.Contains(system, "one word: Yes or No"):
 		texts, question, _ := strings.Cut(strings.TrimSuffix(last, "\nYes or No?"), "\n\nDoes ")
 		if shared(question, texts) >= 0.5 {
@@ -159,7 +168,7 @@ func closest(question, text string) string {
 }
 
 // verdictReply gives the verdicts on a numbered list of statements, one for each field of the schema.
-func verdictReply(text, statements string, schema []byte) string {
+func verdictReply(text, statements string, schema []byte, strict bool) string {
 	var object struct{ Required []string }
 	if json.Unmarshal(schema, &object) != nil {
 		return ""
@@ -169,7 +178,7 @@ func verdictReply(text, statements string, schema []byte) string {
 	for i, line := range lines {
 		number, claim, _ := strings.Cut(strings.TrimSpace(line), ". ")
 		verdict := "No"
-		if shared(claim, text) >= 0.7 {
+		if same := shared(claim, text); same == 1 || same >= 0.7 && !strict {
 			verdict = "Yes"
 		}
 		if len(object.Required) != len(lines) || object.Required[i] != number {

@@ -27,6 +27,7 @@ type JSONMetric struct {
 	Hi            *float64             `json:"hi,omitempty"`
 	Level         float64              `json:"level,omitempty"`  // of the interval
 	Method        string               `json:"method,omitempty"` // of the interval: bca, abc or exact
+	Spread        *float64             `json:"spread,omitempty"` // mean standard deviation behind a score
 	Min           float64              `json:"min"`              // the metric's range
 	Max           float64              `json:"max"`
 	LowerIsBetter bool                 `json:"lower_is_better,omitempty"`
@@ -79,6 +80,9 @@ func (s *Summary) json(run string, config *runs.Config) JSONMetric {
 	}
 	if s.N > 0 {
 		m.Mean = &s.Stats.Mean
+	}
+	if s.Spreads > 0 {
+		m.Spread = &s.Spread
 	}
 	if i := s.Stats.Interval; i != nil {
 		m.Lo, m.Hi, m.Level, m.Method = &i.Lo, &i.Hi, i.Level, string(i.Method)

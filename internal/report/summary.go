@@ -35,6 +35,8 @@ type Summary struct {
 	Kinds         map[metrics.Kind]int // the failures by kind
 	Calls         int                  // answers of models used, over all samples
 	Cost          metrics.Cost         // of them
+	Spread        float64              // the mean of the scores' own [metrics.Score.Spread], over
+	Spreads       int                  // so many samples that have one
 	Calibration   *runs.Calibration    // nil if the scores are as the metric gave them
 	Calibrated    *Calibrated          // beside the scores; nil if the run was given no calibration of this metric
 }
@@ -135,6 +137,10 @@ func (s *summarizer) add(r metrics.Result) error {
 		if m.Calibration != nil {
 			v, scale = m.Calibration.Map.At(v), runs.Metric{Max: 1}
 		}
+		if d := r.Score.Spread; d != nil {
+			m.Spreads++
+			m.Spread += (*d - m.Spread) / float64(m.Spreads)
+		}
 		m.Bins[min(int(scale.Share(v)*bins), bins-1)]++
 		s.means[i].AddTo(r.Group, v)
 		if m.Calibrated != nil {
@@ -171,6 +177,9 @@ func check(r metrics.Result, m runs.Metric) error {
 		return nil
 	}
 	slack := 1e-6 * (m.Max - m.Min) // for rounding
+	if d := r.Score.Spread; d != nil && !(*d >= 0 && *d <= m.Max-m.Min) {
+		return fmt.Errorf("the standard deviation %v cannot be of scores from %v to %v", *d, m.Min, m.Max)
+	}
 	if v := r.Score.Value; !(v >= m.Min-slack && v <= m.Max+slack) {
 		return fmt.Errorf("the score %v is not in the metric's range, %v to %v", v, m.Min, m.Max)
 	}
@@ -305,6 +314,10 @@ func (r *Report) Notes() []string {
 		}
 		for _, w := range m.Stats.Warnings {
 			note("%s: %s", m.Name, w)
+		}
+		if m.Spreads > 0 {
+			note("%s: the scores behind a row's have a standard deviation of %s, on average over %s", m.Name,
+				number(m.Spread), plural(m.Spreads, "row"))
 		}
 		if m.LowerIsBetter {
 			note("%s: lower is better", m.Name)

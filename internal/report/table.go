@@ -80,7 +80,7 @@ func (r *Report) table(color bool) string {
 	right := func(column int) table.ColumnConfig {
 		return table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight}
 	}
-	columns := []table.ColumnConfig{{Number: 1, WidthMax: 40}, right(2), right(3), right(4), right(5), right(6)}
+	columns := []table.ColumnConfig{{Number: 1, WidthMax: 56}, right(2), right(3), right(4), right(5), right(6)}
 	if calibrated {
 		columns = append(columns, right(7), right(8))
 	}

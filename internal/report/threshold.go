@@ -15,9 +15,10 @@ type Threshold struct {
 
 // ParseThreshold reads "metric=bound".
 func ParseThreshold(s string) (Threshold, error) {
-	name, bound, ok := strings.Cut(s, "=")
+	last := strings.LastIndexByte(s, '=') // a metric's name may have one, too: faithfulness/claims@draws=5
+	name, bound := s[:max(last, 0)], s[last+1:]
 	v, err := strconv.ParseFloat(bound, 64)
-	if !ok || name == "" || err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+	if name == "" || err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return Threshold{}, fmt.Errorf("%q is no threshold: write METRIC=NUMBER, as in faithfulness=0.8", s)
 	}
 	return Threshold{Metric: name, Bound: v}, nil

@@ -34,10 +34,11 @@ func TestConfigDiffersInEveryField(t *testing.T) {
 	}
 }
 
-// Every role has a field in a manifest.
+// Every role has a field in a manifest, and those with names a list.
 func TestEveryRoleInManifest(t *testing.T) {
 	for _, role := range backend.Roles() {
-		ids := backend.Identities{role: {Name: "m", Digest: "sha256:1"}}
+		ids := backend.Identities{role: {Name: "m", Digest: "sha256:1"}, role.Named("a"): {Name: "n", Digest: "sha256:2"},
+			role.Named("b"): {Name: "n", Digest: "sha256:3"}}
 		if got := ids.Fields().Models(); !reflect.DeepEqual(got, ids) {
 			t.Errorf("%s: %v comes back as %v", role, ids, got)
 		}

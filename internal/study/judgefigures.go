@@ -38,7 +38,7 @@ func (r *JudgeRows) figures(name string, predicted []float64, o stats.Options) (
 		if len(m.ids) < 3 {
 			continue
 		}
-		of, err := all.Select([]string{feature})
+		of, err := all.Select([]string{feature}, r.asked.Named()...)
 		if err != nil {
 			return f, err
 		}

@@ -148,8 +148,9 @@ func (d *judgeData) of(metric string) *runs.Scores {
 func commonMetrics(data []*judgeData, names []string) ([]string, error) {
 	var have []string
 	for _, run := range data[0].runs {
-		for _, m := range run.Manifest.Config.Metrics {
-			known, err := all.Select([]string{m.Name})
+		config := run.Manifest.Config
+		for _, m := range config.Metrics {
+			known, err := all.Select([]string{m.Name}, config.Models().Named()...)
 			if err == nil && known[0].Name == m.Name && !slices.Contains(have, m.Name) {
 				have = append(have, m.Name)
 			}
@@ -218,16 +219,16 @@ func (d *judgeData) countKnown(ctx context.Context, features []string) error {
 func (r *JudgeRows) models(data []*judgeData) error {
 	r.asked = backend.Identities{}
 	for _, name := range r.features {
-		list, err := all.Select([]string{name})
-		if err != nil {
-			return err
-		}
 		for _, d := range data {
 			config := d.of(name).Manifest.Config
+			list, err := all.Select([]string{name}, config.Models().Named()...)
+			if err != nil {
+				return err
+			}
 			asked := list[0].Asks.Of(config.Models())
 			for _, d := range r.asked.Differences(asked) {
 				if d.In == backend.Weights {
-					return fmt.Errorf("the runs asked two %ss, %s and %s, whose scores mean different things",
+					return fmt.Errorf("the runs asked two models as the %s, %s and %s, whose scores mean different things",
 						d.Role.Title(), d.A.Name, d.B.Name)
 				}
 			}

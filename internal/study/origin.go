@@ -18,7 +18,7 @@ func OriginOf(c *runs.Config, metric string) runs.Origin {
 
 // originOf leaves out what a metric does not ask. What the user's own metrics ask is not known here: all stays.
 func originOf(o runs.Origin, metric string) runs.Origin {
-	list, err := all.Select([]string{metric})
+	list, err := all.Select([]string{metric}, o.Models().Named()...)
 	if err != nil {
 		return o
 	}

@@ -4,7 +4,6 @@
 package all
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -22,7 +21,6 @@ import (
 	"github.com/assay-eval/assay/metrics/retrieval"
 	"github.com/assay-eval/assay/metrics/text"
 	"github.com/assay-eval/assay/metrics/vector"
-	"github.com/assay-eval/assay/tokenize"
 )
 
 // A catalogue is the metrics that can be selected.
@@ -92,13 +90,13 @@ func Canonical(name string) string {
 		}
 	}
 	full, at, given := strings.Cut(name, "@")
+	if given {
+		return Canonical(full) + "@" + at
+	}
 	for _, m := range built().distinct {
 		if slices.Contains(m.Aliases, full) {
 			full = m.Name
 		}
-	}
-	if given {
-		return full + "@" + at
 	}
 	return full
 }
@@ -159,55 +157,6 @@ func Preset(name string) ([]metrics.Metric, error) {
 		names = append(names, p.Name)
 	}
 	return nil, fmt.Errorf("unknown preset %q: there are %s", name, strings.Join(names, ", "))
-}
-
-// Select returns the metrics of a list of names, in its order. A bare dimension ("faithfulness") means its
-// default method, and a number after an @ ("retrieval/ndcg@7") goes to [metrics.Metric.At]. An unknown name and
-// one that stands twice are errors.
-func Select(names []string) ([]metrics.Metric, error) {
-	if len(names) == 0 {
-		return nil, errors.New("no metrics named: assay metrics lists them")
-	}
-	var list []metrics.Metric
-	for _, name := range names {
-		m, err := lookup(strings.TrimSpace(name))
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(list, func(other metrics.Metric) bool { return other.Name == m.Name }) {
-			return nil, fmt.Errorf("metric %s is named twice", m.Name)
-		}
-		list = append(list, m)
-	}
-	return list, nil
-}
-
-func lookup(name string) (metrics.Metric, error) {
-	c := built()
-	full, at, given := strings.Cut(name, "@")
-	if method, ok := c.defaults[full]; ok {
-		full += "/" + method
-	}
-	m, ok := c.byName[full]
-	switch {
-	case !ok:
-		hint := ""
-		if near := tokenize.Nearest(name, slices.Concat(metricNames(),
-			slices.Collect(maps.Keys(c.defaults)))); near != "" {
-			hint = fmt.Sprintf("did you mean %s? ", near)
-		}
-		return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", name, hint,
-			len(c.distinct))
-	case !given:
-		return m, nil
-	case m.At == nil:
-		return metrics.Metric{}, fmt.Errorf("metric %s takes nothing after an @, but has %q there", full, at)
-	}
-	set, err := m.At(at)
-	if err == nil && set.Name != full+"@"+at && slices.Contains(c.byName[Canonical(full)].Aliases, full) {
-		set.Name = full + "@" + at
-	}
-	return set, err
 }
 
 // metricNames are the names that a metric can be selected by.

@@ -91,7 +91,8 @@ func TestSelect(t *testing.T) {
 	}
 	refuse("retrieval/iprec@1.1", "the recall is a number from 0 to 1")
 	refuse("retrieval/r_precision@0", "the multiple is a number above 0")
-	refuse("faithfulness@7", `metric faithfulness/claims takes nothing after an @, but has "7" there`)
+	refuse("faithfulness@7", "faithfulness/claims@7: it asks a model as judge, and none has a name: --model")
+	refuse("answer_correctness/contains@7", `answer_correctness/contains@7: what may stand after the @ is normalised`)
 	refuse("retrieval/ndcg@7,retrieval/ndcg@07", "metric retrieval/ndcg@7 is named twice")
 	refuse("retrievel/ndcg@7", "did you mean retrieval/ndcg?")
 	if _, err := Select(nil); err == nil {
@@ -100,6 +101,83 @@ func TestSelect(t *testing.T) {
 	if _, err := Preset("nonsense"); err == nil || !strings.Contains(err.Error(), "ragas-paper") {
 		t.Errorf("an unknown preset: %v", err)
 	}
+}
+
+// What stands behind an @ may be the name of a model.
+func TestSelectModels(t *testing.T) {
+	models := []backend.Role{"judge:a", "judge:b", "embedder:a", "encoder:nli"}
+	own := metrics.Metric{Name: "tone/kind", Asks: metrics.Asks{backend.Judge: backend.CanChoose}}
+	from := Selector{Own: []metrics.Metric{own}, Models: models}
+	check := func(name, want string, asks ...backend.Role) {
+		t.Helper()
+		ms, err := from.Select([]string{name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := backend.SortRoles(ms[0].Asks); ms[0].Name != want || !slices.Equal(got, asks) {
+			t.Errorf("%s is %s and asks %q, want %s and %q", name, ms[0].Name, got, want, asks)
+		}
+		if got := Canonical(Canonical(name)); got != Canonical(name) {
+			t.Errorf("Canonical(%s) = %s", name, got)
+		}
+	}
+	check("faithfulness", "faithfulness/claims", "judge")
+	check("faithfulness@a", "faithfulness/claims@a", "judge:a")
+	check("faithfulness/encoder@nli", "faithfulness/encoder@nli", "encoder:nli")
+	check("answer_relevance/questions@a", "answer_relevance/questions@a", "judge:a", "embedder:a")
+	check("answer_relevance/questions@b", "answer_relevance/questions@b", "judge:b", "embedder")
+	check("answer_relevance/questions@b@a", "answer_relevance/questions@b@a", "judge:b", "embedder:a")
+	check("answer_similarity/bertscore_f1@idf@a", "answer_similarity/bertscore_f1@idf@a", "embedder:a")
+	check("answer_similarity/bertscore_f1_idf@a", "answer_similarity/bertscore_f1_idf@a", "embedder:a")
+	check("answer_correctness/cosine@a", "answer_correctness/cosine@a", "embedder:a")
+	check("context_relevance/perplexity@3@b", "context_relevance/perplexity@3@b", "judge:b")
+	check("tone/kind@b", "tone/kind@b", "judge:b")
+	check("retrieval/ndcg@7", "retrieval/ndcg@7")
+	check("faithfulness@jury=b+a", "faithfulness/claims@jury=a+b", "judge:a", "judge:b")
+	check("faithfulness@majority", "faithfulness/claims@majority=a+b", "judge:a", "judge:b")
+	check("tone/kind@jury", "tone/kind@jury=a+b", "judge:a", "judge:b")
+	check("answer_relevance@jury=a+b", "answer_relevance/questions@jury=a+b", "judge:a", "judge:b", "embedder",
+		"embedder:a")
+	check("answer_similarity/bertscore_f1@idf@a", "answer_similarity/bertscore_f1@idf@a", "embedder:a")
+	check("faithfulness@draws=3", "faithfulness/claims@draws=3", "judge")
+	check("faithfulness@b@draws=3", "faithfulness/claims@b@draws=3", "judge:b")
+	check("faithfulness@draws=3@jury=a+b", "faithfulness/claims@draws=3@jury=a+b", "judge:a", "judge:b")
+	if got := Canonical("answer_similarity/bertscore_f1_idf@a"); got != "answer_similarity/bertscore_f1@idf@a" {
+		t.Error(got)
+	}
+
+	refuse := func(name, want string) {
+		t.Helper()
+		if _, err := from.Select([]string{name}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	refuse("faithfulness@c", "asks a model as judge, and none of them is called c: there is a, b")
+	refuse("faithfulness/encoder@a", "asks a model as encoder, and none of them is called a: there is nli")
+	refuse("faithfulness@a@b", "faithfulness/claims@a@b: each of its models has a name already")
+	refuse("answer_similarity/bertscore_f1@max", "may stand after the @ is idf, or the name of a model: a")
+	refuse("answer_similarity/bertscore_f1@a@max", "each of its models has a name already")
+	refuse("length/words@a", `metric length/words takes nothing after an @, but has "a" there`)
+	refuse("retrieval/ndcg@a", "the cutoff is a whole number")
+	refuse("faithfulness@", "none of them is called")
+	refuse("faithfulness@jury=a", "faithfulness/claims@jury: a jury has at least two models: jury=ONE+OTHER")
+	refuse("faithfulness@jury=a+a", "a is in it twice")
+	refuse("faithfulness@jury=a+c", "none of them is called c: there is a, b")
+	refuse("faithfulness@jury=", "at least two models")
+	refuse("faithfulness/encoder@jury", "at least two models")
+	refuse("faithfulness@a@jury=a+b", "each of its models has a name already")
+	refuse("length/words@jury=a+b", "takes nothing after an @")
+	refuse("retrieval/ndcg@draws=3", "the cutoff is a whole number")
+	refuse("faithfulness/logit@draws=3", "no model writes anything for it")
+	refuse("faithfulness@draws=3@draws=3", "it is drawn several times already")
+	for _, n := range []string{"", "=", "=1", "=0", "=-3", "=x", "=3.5", "=03", "=101", "=99999999999999999999"} {
+		refuse("faithfulness@draws"+n, "the draws are a whole number from 2 to 100")
+	}
+	if _, err := from.Select([]string{"faithfulness@a", "faithfulness/claims@a"}); err == nil {
+		t.Error("one metric twice")
+	}
+	from.Models = append(from.Models, "embedder:idf")
+	refuse("answer_similarity/bertscore_f1@idf", "is a setting of the metric and the name of a model")
 }
 
 func TestCheck(t *testing.T) {

@@ -50,7 +50,7 @@ func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 	for _, f := range j.Features {
 		names = append(names, f.Metric)
 	}
-	features, err := Select(names)
+	features, err := Select(names, j.Models().Named()...)
 	if err != nil {
 		return metrics.Metric{}, fmt.Errorf("its features: %w", err)
 	}

@@ -42,9 +42,10 @@ type JudgeLabel struct {
 // JudgeModels are the models that the features of a trained judge asked, each by its name and weights; nil where
 // none did.
 type JudgeModels struct {
-	Judge    *backend.Identity `json:"judge_model,omitempty"`
-	Embedder *backend.Identity `json:"embedding_model,omitempty"`
-	Encoder  *backend.Identity `json:"encoder_model,omitempty"`
+	Judge    *backend.Identity       `json:"judge_model,omitempty"`
+	Embedder *backend.Identity       `json:"embedding_model,omitempty"`
+	Encoder  *backend.Identity       `json:"encoder_model,omitempty"`
+	Named    []backend.NamedIdentity `json:"named_models,omitempty"`
 }
 
 // Models returns the models by role.

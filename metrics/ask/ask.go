@@ -75,7 +75,8 @@ func Judge[T any](ctx context.Context, m metrics.Models, q Query, decode func(Re
 		req := &backend.GenerateRequest{
 			Messages: messages, Stop: p.Stop, MaxTokens: p.MaxTokens + q.Room,
 			Schema:   schema,
-			Sampling: retrySampling(p.Sampling, try, m.Seed), Draw: q.First + try*max(q.Step, 1), Once: schema == nil,
+			Sampling: sampling(p.Sampling, m.Draw, try, m.Seed),
+			Draw:     drawNumber(m.Draw, q.First+try*max(q.Step, 1)), Once: schema == nil,
 		}
 		g, err := m.Role(backend.Judge).Generate(ctx, req)
 		if err != nil {
@@ -94,9 +95,22 @@ func Judge[T any](ctx context.Context, m metrics.Models, q Query, decode func(Re
 	}
 }
 
-// retrySampling raises the temperature from one try to the next. The run's seed is added only where tokens are
-// sampled: it must not change the cache key of a greedy reply, which it does not change.
-func retrySampling(s backend.Sampling, try int, seed uint64) backend.Sampling {
+// DrawTemperature is that of the replies to a sample that is scored several times, where the prompt sets none: replies
+// differ, and small models still keep to the form that is asked for.
+const DrawTemperature = 0.7
+
+// drawNumber is the number of reply k in a draw of the whole sample: no two draws share one.
+func drawNumber(d metrics.Draw, k int) int { return d.Number + k*max(d.Of, 1) }
+
+// sampling raises the temperature where a sample is scored several times, and from one try to the next. The run's seed
+// is added only where tokens are sampled: it must not change the cache key of a greedy reply, which it does not change.
+func sampling(s backend.Sampling, d metrics.Draw, try int, seed uint64) backend.Sampling {
+	if d.Of > 0 && s.Temperature == 0 {
+		s.Temperature = DrawTemperature
+		if s.TopP == 0 {
+			s.TopP = 0.95
+		}
+	}
 	if try > 0 {
 		s.Temperature = max(s.Temperature, 0.35*float64(try))
 		if s.TopP == 0 {

@@ -200,13 +200,13 @@ func questionMetric(f frame, question string) metrics.Metric {
 	return m
 }
 
-// askYes asks a yes/no question about texts. It returns P(yes); of a judge that does not tell probabilities, 1 or
-// 0 as it replies.
+// askYes asks a yes/no question about texts. It returns P(yes); of a judge that does not tell probabilities, and in one
+// of several draws, 1 or 0 as it replies.
 func askYes(ctx context.Context, m metrics.Models, texts []shownText,
 	question string) (float64, metrics.Finding, error) {
 	f := metrics.Finding{Kind: "question", Text: question}
 	data := criterionQuestion{texts, question}
-	if m.Role(backend.Judge).Info().Ops.Has(backend.CanChoose) {
+	if m.Draw.Of == 0 && m.Role(backend.Judge).Info().Ops.Has(backend.CanChoose) {
 		p, err := ask.Yes(ctx, m, criteriaQuestionPrompt, data)
 		said := p >= 0.5
 		f.Verdict, f.Value = &said, &p
@@ -313,11 +313,12 @@ func onRubric(ctx context.Context, m metrics.Models, texts []shownText, levels [
 }
 
 // askNumber asks for one of several numbers, which ascend. It returns the expectation over their probabilities;
-// of a judge that does not tell probabilities, the number in its reply.
+// of a judge that does not tell probabilities, and in one of several draws, the number in its reply.
 func askNumber(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any,
 	numbers []int) (float64, []metrics.Finding, error) {
 	ops := m.Role(backend.Judge).Info().Ops
-	if highest := numbers[len(numbers)-1]; ops.Has(backend.CanScore) || highest < 10 && ops.Has(backend.CanChoose) {
+	probable := ops.Has(backend.CanScore) || numbers[len(numbers)-1] < 10 && ops.Has(backend.CanChoose)
+	if probable && m.Draw.Of == 0 {
 		chances, err := numberChances(ctx, m, prompt, data, numbers)
 		if err != nil {
 			return 0, nil, err

@@ -46,7 +46,7 @@ func (c *classifierConfig) is(task string) bool {
 
 // labels names so many outputs in their order; nil for one output without a name of its own.
 func (c *classifierConfig) labels(outputs int) ([]string, error) {
-	if outputs == 1 && (len(c.Labels) == 0 || len(c.Labels) == 1 && strings.EqualFold(c.Labels["0"], "LABEL_0")) {
+	if outputs == 1 && (len(c.Labels) == 0 || c.Labels["0"] == "LABEL_0") {
 		return nil, nil
 	}
 	list := make([]string, outputs)

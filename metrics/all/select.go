@@ -1,0 +1,152 @@
+package all
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/jury"
+	"github.com/assay-eval/assay/tokenize"
+)
+
+// A Selector returns metrics by name. The zero value knows the catalogue.
+type Selector struct {
+	Own    []metrics.Metric // the user's own, beside the catalogue
+	Models []backend.Role   // the roles with names that there are models for
+}
+
+// Select is that of a [Selector] of the catalogue and of models with names.
+func Select(names []string, models ...backend.Role) ([]metrics.Metric, error) {
+	return Selector{Models: models}.Select(names)
+}
+
+// Select returns the metrics of a list of names, in its order. A bare dimension ("faithfulness") means its default
+// method. What stands behind an @ sets a method otherwise: a number ("retrieval/ndcg@7") or word
+// ("answer_similarity/rouge1@recall") goes to [metrics.Metric.At]. After that a name says which of several models is
+// asked ("faithfulness/claims@small"), @jury=a+b+c and @majority=a+b+c that all of them are ([jury.Of]; of @jury alone,
+// all that have names), and @draws=5 that each sample is scored several times ([jury.Draws]). An unknown name and one
+// that stands twice are errors.
+func (s Selector) Select(names []string) ([]metrics.Metric, error) {
+	if len(names) == 0 {
+		return nil, errors.New("no metrics named: assay metrics lists them")
+	}
+	var list []metrics.Metric
+	for _, name := range names {
+		m, err := s.lookup(strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, func(other metrics.Metric) bool { return other.Name == m.Name }) {
+			return nil, fmt.Errorf("metric %s is named twice", m.Name)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+func (s Selector) lookup(name string) (metrics.Metric, error) {
+	full, at, given := strings.Cut(name, "@")
+	m, err := s.find(full, name)
+	switch {
+	case err != nil || !given:
+		return m, err
+	case len(m.Asks) == 0 && m.At == nil:
+		return metrics.Metric{}, fmt.Errorf("metric %s takes nothing after an @, but has %q there", m.Name, at)
+	case len(m.Asks) == 0:
+		return setTo(m, at)
+	}
+	for _, part := range strings.Split(at, "@") {
+		if m, err = s.with(m, part); err != nil {
+			return metrics.Metric{}, err
+		}
+	}
+	return m, nil
+}
+
+// find returns the metric with a name that has no @; whole is what the user wrote.
+func (s Selector) find(full, whole string) (metrics.Metric, error) {
+	named := func(m metrics.Metric) bool { return m.Name == full || m.Name == "criteria/"+full }
+	if i := slices.IndexFunc(s.Own, named); i >= 0 {
+		return s.Own[i], nil
+	}
+	c := built()
+	if method, ok := c.defaults[full]; ok {
+		full += "/" + method
+	}
+	if m, ok := c.byName[full]; ok {
+		return m, nil
+	}
+	hint := ""
+	if near := tokenize.Nearest(whole, slices.Concat(metricNames(), slices.Collect(maps.Keys(c.defaults)))); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", whole, hint, len(c.distinct))
+}
+
+// with returns m with one thing behind an @: a setting of its own, the name of a model, a jury of several or a number
+// of draws.
+func (s Selector) with(m metrics.Metric, part string) (metrics.Metric, error) {
+	switch what, value, given := strings.Cut(part, "="); {
+	case what == "draws":
+		n, err := strconv.Atoi(value)
+		if err != nil || strconv.Itoa(n) != value {
+			n = 0
+		}
+		return jury.Draws(m, n)
+	case jury.Pool(what) == jury.Mean, jury.Pool(what) == jury.Majority:
+		names := strings.Split(value, "+")
+		if !given {
+			names = s.jurors(m)
+		}
+		slices.Sort(names)
+		return jury.Of(m, jury.Pool(what), names, s.Models)
+	}
+	asking, errAsking := m.Asking(part, s.Models)
+	if m.At == nil {
+		if errAsking != nil && len(s.Models) == 0 {
+			return m, fmt.Errorf("%w: --model, --embed-model and --encoder-model NAME=REF give names", errAsking)
+		}
+		return asking, errAsking
+	}
+	set, err := setTo(m, part)
+	switch {
+	case err == nil && errAsking == nil:
+		return metrics.Metric{}, fmt.Errorf("%s@%s: %s is a setting of the metric and the name of a model: call the model "+
+			"otherwise", m.Name, part, part)
+	case errAsking == nil:
+		return asking, nil
+	}
+	if could := m.Askable(s.Models); err != nil && len(could) > 0 {
+		err = fmt.Errorf("%w, or the name of a model: %s", err, strings.Join(roleNames(could), ", "))
+	}
+	return set, err
+}
+
+// jurors are the names of all models of the first kind that m asks and that has names.
+func (s Selector) jurors(m metrics.Metric) []string {
+	could := m.Askable(s.Models)
+	return roleNames(slices.DeleteFunc(could, func(r backend.Role) bool { return r.Kind() != could[0].Kind() }))
+}
+
+// roleNames are the names of roles.
+func roleNames(roles []backend.Role) []string {
+	var names []string
+	for _, r := range roles {
+		names = append(names, r.Name())
+	}
+	return names
+}
+
+// setTo returns m with its own setting, by the name that m has: an alias keeps its name.
+func setTo(m metrics.Metric, at string) (metrics.Metric, error) {
+	set, err := m.At(at)
+	if err == nil && set.Name != m.Name+"@"+at && slices.Contains(built().byName[Canonical(m.Name)].Aliases, m.Name) {
+		set.Name = m.Name + "@" + at
+	}
+	return set, err
+}
