@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -21,6 +22,8 @@ type LlamaCPP struct {
 	BOS, EOS, Sep, Unknown int // ids of tokens: before a text, at its end, between two, for an unknown word
 
 	AddBOS, AddEOS, AddSep bool // which of them a pair has: BOS first EOS Sep second EOS
+
+	SegmentB int // is added to the ids of a pair's second text and its EOS, which are of a second copy of the vocabulary
 }
 
 // wordStart marks the tokens that begin a word.
@@ -28,6 +31,9 @@ const wordStart = "\u2581"
 
 // Tokenizer returns the tokenizer. A text is encoded as [BOS] text [Sep].
 func (v *LlamaCPP) Tokenizer() (Tokenizer, error) {
+	if v.SegmentB < 0 || v.SegmentB > 0 && 2*v.SegmentB != len(v.Tokens) {
+		return nil, fmt.Errorf("a second copy from %d on of a vocabulary of %d", v.SegmentB, len(v.Tokens))
+	}
 	if len(v.Tokens) == 0 || len(v.Tokens) > maxVocabulary {
 		return nil, fmt.Errorf("%d entries are not between 1 and %d", len(v.Tokens), maxVocabulary)
 	}
@@ -38,7 +44,7 @@ func (v *LlamaCPP) Tokenizer() (Tokenizer, error) {
 	}
 	ids := make(map[string]int32, len(v.Tokens))
 	for i, text := range v.Tokens {
-		if text != "" {
+		if text != "" && (v.SegmentB == 0 || i < v.SegmentB) {
 			ids[text] = int32(i) // of two alike the later one counts
 		}
 	}
@@ -66,17 +72,21 @@ func (t *llamaCPP) Single(text string) (Encoded, error) {
 	return e, err
 }
 
-// Pair gives both texts the type 0, as llama.cpp does.
+// Pair gives both texts the type 0, as llama.cpp does: it knows no segments but by a second copy of the vocabulary.
 func (t *llamaCPP) Pair(first, second string) (Encoded, error) {
 	var e Encoded
 	t.special(&e, t.AddBOS, t.BOS)
 	err := t.text(&e, 0, first)
 	t.special(&e, t.AddEOS, t.EOS)
 	t.special(&e, t.AddSep, t.Sep)
+	before := len(e.IDs)
 	if err == nil {
 		err = t.text(&e, 1, second)
 	}
 	t.special(&e, t.AddEOS, t.EOS)
+	for i := before; i < len(e.IDs); i++ {
+		e.IDs[i] += int64(t.SegmentB)
+	}
 	return e, err
 }
 
@@ -101,14 +111,37 @@ func (t *llamaCPP) text(e *Encoded, which int, text string) error {
 	if len(text) > maxText {
 		return fmt.Errorf("a text of %d bytes is longer than %d", len(text), maxText)
 	}
-	word := []byte(wordStart)
-	end := func() {
-		if len(word) > len(wordStart) {
-			t.word(e, which, string(word))
-		}
-		word = word[:len(wordStart)]
+	for _, token := range t.cut(text) {
+		t.add(e, token.id, which)
 	}
-	for _, r := range text {
+	return nil
+}
+
+// Locate implements [Tokenizer].
+func (t *llamaCPP) Locate(text string) ([][2]int, error) {
+	if len(text) > maxText || !utf8.ValidString(text) {
+		return nil, errors.New("the text is too long, or not UTF-8")
+	}
+	var list [][2]int
+	for _, token := range t.cut(text) {
+		list = append(list, [2]int{int(token.low), int(token.high)})
+	}
+	return list, nil
+}
+
+// cut gives the tokens of a text, and where they stand.
+func (t *llamaCPP) cut(text string) []token {
+	var out []token
+	word := []byte(wordStart)
+	var from places // of the word, without its mark
+	end := func() {
+		if len(from) > 0 {
+			out = t.word(string(word), from, out)
+		}
+		word, from = word[:len(wordStart)], from[:0]
+	}
+	for at, r := range text {
+		here := place{int32(at), int32(at + max(1, utf8.RuneLen(r)))}
 		if t.StripAccents {
 			r = firstOf(r)
 		}
@@ -127,29 +160,32 @@ func (t *llamaCPP) text(e *Encoded, which int, text string) error {
 		if t.Lowercase {
 			r = lower(r)
 		}
-		word = append(word, string(r)...)
+		before := len(word)
+		word = utf8.AppendRune(word, r)
+		for range len(word) - before {
+			from = append(from, here)
+		}
 		if alone {
 			end()
 		}
 	}
 	end()
-	return nil
+	return out
 }
 
 // word adds the tokens of a word: the longest entry first, or the unknown one if it cannot be cut whole.
-func (t *llamaCPP) word(e *Encoded, which int, word string) {
-	before := len(e.IDs)
-	for len(word) > 0 {
-		id, length := t.entries.longest(word)
+func (t *llamaCPP) word(word string, from places, out []token) []token {
+	before := len(out)
+	for at := 0; at < len(word); {
+		id, length := t.entries.longest(word[at:])
 		if length == 0 {
-			e.IDs, e.Types, e.Tokens = e.IDs[:before], e.Types[:before], e.Tokens[:before]
-			e.Special, e.Pairs = e.Special[:before], e.Pairs[:before]
-			t.add(e, int32(t.Unknown), which)
-			return
+			return append(out[:before], token{id: int32(t.Unknown), low: from[0].low, high: from[len(from)-1].high})
 		}
-		t.add(e, id, which)
-		word = word[length:]
+		first, last := max(0, at-len(wordStart)), max(1, at+length-len(wordStart))
+		out = append(out, token{id: id, low: from[first].low, high: from[last-1].high})
+		at += length
 	}
+	return out
 }
 
 // firstOf is the first character of a composed one's parts.

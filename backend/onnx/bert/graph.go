@@ -82,7 +82,7 @@ func (g *writer) constants() {
 // embeddings looks up tokens and their positions. All are of the first segment, which is added to the positions here.
 func (g *writer) embeddings() string {
 	m := g.m
-	places := make([]float32, m.Context*m.width)
+	places := make([]float32, m.places*m.width)
 	copy(places, m.weights["position_embd.weight"])
 	if types := m.weights["token_types.weight"]; types != nil {
 		for i := range places {
@@ -92,7 +92,7 @@ func (g *writer) embeddings() string {
 	words := g.Floats("words", m.weights["token_embd.weight"], m.vocabulary, m.width)
 	x := g.Node("Gather", "tokens", []string{words, "ids"})
 	p := g.Node("Slice", "positions",
-		[]string{g.Floats("places", places, m.Context, m.width), "zero", "count", "zero"})
+		[]string{g.Floats("places", places, m.places, m.width), "zero", "count", "zero"})
 	return g.norm("token_embd_norm", g.Node("Add", "embedded", []string{x, p}))
 }
 

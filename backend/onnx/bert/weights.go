@@ -31,12 +31,10 @@ var ErrOther = errors.New("not a model that is written as an ONNX graph")
 
 // A Model is a BERT model of a GGUF file: its weights in fp32, and what its header says of them.
 type Model struct {
-	Header  *gguf.Header
-	Pooling string   // "mean", "cls" or "rank": by a classification head
-	Labels  []string // of the classification head's outputs, where the header names them
-	Context int      // tokens of a text at most
+	Header *gguf.Header
+	Info   *gguf.Info // its Pooling is "mean", "cls" or "rank": by a classification head
 
-	width, inner, layers, heads, vocabulary int // inner: of the feed-forward part
+	width, inner, layers, heads, vocabulary, places int // inner: of the feed-forward part
 
 	outputs int  // of the classification head; 0: there is none
 	dense   bool // it has a layer with tanh before its last
@@ -79,8 +77,7 @@ func other(format string, args ...any) error {
 
 // describe reads a header.
 func describe(h *gguf.Header, info *gguf.Info) (*Model, error) {
-	m := &Model{Header: h, Pooling: info.Pooling, Labels: info.Labels, Context: info.Context, width: info.Width,
-		layers: info.Layers, heads: info.Heads, vocabulary: info.Vocabulary, weights: map[string][]float32{}}
+	m := &Model{Header: h, Info: info, places: info.Context, width: info.Width, layers: info.Layers, heads: info.Heads, vocabulary: info.Vocabulary, weights: map[string][]float32{}}
 	inner, _ := h.Int("bert.feed_forward_length")
 	epsilon, _ := h.Float("bert.attention.layer_norm_epsilon")
 	m.inner, m.epsilon = int(min(inner, math.MaxInt32)), float32(epsilon)
@@ -89,14 +86,16 @@ func describe(h *gguf.Header, info *gguf.Info) (*Model, error) {
 		return nil, other("its architecture is %s, not bert", info.Architecture)
 	case info.Splits > 1:
 		return nil, other("it is spread over %d files", info.Splits)
+	case info.Misread != "":
+		return nil, other("%s", info.Misread)
 	case info.Causal:
 		return nil, other("its attention is causal")
-	case !slices.Contains([]string{"mean", "cls", "rank"}, m.Pooling):
-		return nil, other("its pooling is %q", m.Pooling)
+	case !slices.Contains([]string{"mean", "cls", "rank"}, m.Info.Pooling):
+		return nil, other("its pooling is %q", m.Info.Pooling)
 	case m.inner < 1 || m.inner > 8*maxWidth || m.width < 1 || m.width > maxWidth || m.layers < 1 ||
-		m.layers > maxLayers || m.Context < 1 || m.Context > maxPositions || m.vocabulary > maxVocabulary:
+		m.layers > maxLayers || m.places < 1 || m.places > maxPositions || m.vocabulary > maxVocabulary:
 		return nil, other("%d layers of %d and %d numbers, %d positions and %d tokens are more than are read", m.layers,
-			m.width, m.inner, m.Context, m.vocabulary)
+			m.width, m.inner, m.places, m.vocabulary)
 	case m.heads < 1 || m.width%m.heads != 0:
 		return nil, other("%d numbers do not divide into %d heads", m.width, m.heads)
 	case !(m.epsilon > 0 && m.epsilon < 1):
@@ -118,11 +117,11 @@ func (m *Model) checkTensors(info *gguf.Info) error {
 	if _, ok := there["cls.output.weight"]; ok {
 		m.outputs = info.Head
 	}
-	if m.outputs > maxLabels || (m.Pooling == "rank") != (m.outputs > 0) || m.dense && m.outputs == 0 {
-		return other("its pooling is %q, and its classification head has %d outputs", m.Pooling, m.outputs)
+	if m.outputs > maxLabels || (m.Info.Pooling == "rank") != (m.outputs > 0) || m.dense && m.outputs == 0 {
+		return other("its pooling is %q, and its classification head has %d outputs", m.Info.Pooling, m.outputs)
 	}
-	if m.outputs > 0 && len(m.Labels) > 0 && len(m.Labels) != m.outputs {
-		return fmt.Errorf("its classification head has %d outputs and %d labels", m.outputs, len(m.Labels))
+	if m.outputs > 0 && len(m.Info.Labels) > 0 && len(m.Info.Labels) != m.outputs {
+		return fmt.Errorf("its classification head has %d outputs and %d labels", m.outputs, len(m.Info.Labels))
 	}
 	known := 0
 	for name, shape := range m.shapes() {
@@ -163,7 +162,7 @@ func (m *Model) shapes() iter.Seq2[string, [2]int] {
 		types, _ := m.Header.Int("tokenizer.ggml.token_type_count")
 		add("token_embd.weight", m.width, m.vocabulary)
 		add("token_types.weight", m.width, int(min(types, math.MaxInt32)))
-		add("position_embd.weight", m.width, m.Context)
+		add("position_embd.weight", m.width, m.places)
 		norm("token_embd_norm")
 		for i := range m.layers {
 			for _, part := range []string{"attn_q", "attn_k", "attn_v", "attn_output"} {
