@@ -22,6 +22,18 @@ var ErrOther = bert.ErrOther
 // figures with: "int8". Without it the graph is in fp32.
 const numbersKey = "assay.numbers"
 
+// isGGUF reports whether a file begins as a GGUF file does, or is named as one.
+func isGGUF(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return strings.HasSuffix(path, ".gguf")
+	}
+	defer f.Close()
+	start := make([]byte, 4)
+	_, err = io.ReadFull(f, start)
+	return strings.HasSuffix(path, ".gguf") || err == nil && string(start) == "GGUF"
+}
+
 // openGGUF writes the model of a GGUF file as a graph, and makes an engine of it.
 func openGGUF(ctx context.Context, lib *Library, o *Options) (*Engine, error) {
 	m, err := bert.Read(o.Model)

@@ -41,7 +41,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	read := open
-	if strings.HasSuffix(strings.ToLower(o.Model), ".gguf") {
+	if isGGUF(o.Model) {
 		read = openGGUF
 	}
 	e, err := read(ctx, lib, &o)

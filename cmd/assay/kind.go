@@ -13,6 +13,8 @@ func modelKind(info *gguf.Info) string {
 		return "encoder"
 	case info.Pooling == "rank":
 		return "reranker"
+	case info.Pooling == tokenPooling:
+		return "token classifier"
 	case info.Causal && info.Pooling == "":
 		return "judge"
 	default:
@@ -36,6 +38,7 @@ const modelsHelp = `
 Usage: assay models [list]                         the models on this machine, Ollama's included
        assay models inspect MODEL                  what a model file says of itself
        assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder with
+                                                   an encoder in ONNX (or one of its .onnx files), or with
                                                    a BERT in safetensors: to embed, to classify, to rank
        assay models import --name NAME --head FOLDER FILE
                                                    add a GGUF file with the classification head, which it
@@ -48,6 +51,6 @@ Usage: assay models [list]                         the models on this machine, O
                                                    use those for a graphics card, or for none
        assay models engine --onnx                  ONNX Runtime's library: it is fetched where needed
 
-MODEL is a name from the list, the path of a GGUF file, or ollama:NAME[:TAG] for a model that Ollama
+MODEL is a name from the list, the path of a GGUF file or of an encoder in ONNX, or ollama:NAME[:TAG] for a model that Ollama
 has, which is used where it lies. Models live in $ASSAY_HOME, or else in your data folder.
 `

@@ -50,12 +50,7 @@ func TestEncoder(t *testing.T) {
 // TestONNX runs testdata/real/onnx.txtar with ONNX Runtime and a tiny encoder.
 func TestONNX(t *testing.T) {
 	env := real(t, "ASSAY_TEST_ORT")
-	sample, err := filepath.Abs(filepath.Join("..", "..", "backend", "onnx", "testdata", "sample"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	realScript(t, "onnx.txtar", map[string]string{"ASSAY_ONNX_LIB": env[0], "SAMPLE": sample,
-		"OLLAMA_HOST": "http://127.0.0.1:9"})
+	realScript(t, "onnx.txtar", map[string]string{"ASSAY_ONNX_LIB": env[0], "OLLAMA_HOST": "http://127.0.0.1:9"})
 }
 
 // TestOllama runs testdata/real/ollama.txtar with a real server and real models.
