@@ -131,11 +131,6 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	if err := metrics.Check(plan.metrics, models, plan.fields()); err != nil {
 		return usageError{err}
 	}
-	for _, j := range plan.judges {
-		if err := j.CheckModels(models); err != nil {
-			return usageError{err}
-		}
-	}
 	if err := plan.examples.fit(ctx, models, plan.metrics); err != nil {
 		return err
 	}

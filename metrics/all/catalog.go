@@ -40,6 +40,9 @@ var built = sync.OnceValue(func() catalogue {
 			c.defaults[dimension] = method
 		}
 	}
+	for _, m := range blends(c.byName) {
+		c.byName[m.Name] = m
+	}
 	of := make(map[string]map[string]metrics.Metric) // the settings of each method
 	old := make(map[string]bool)
 	for _, s := range settings {
@@ -116,6 +119,9 @@ func Presets() []PresetList {
 		{"fast", "the cheapest good method of each dimension: an embedding model, no judge",
 			[]string{"faithfulness/k_precision_bigrams", "answer_relevance/cosine", "context_relevance/cosine",
 				"answer_correctness/alignment"}},
+		{"local", "the judges that come with Assay: fitted to people's labels, over an encoder, words and embeddings",
+			[]string{"faithfulness/blend", "answer_relevance/blend", "context_relevance/blend",
+				"answer_correctness/blend"}},
 		{"encoder", "the trained cross-encoder that comes with Assay: a small discriminative model",
 			[]string{"faithfulness/encoder", "answer_relevance/encoder", "context_relevance/encoder",
 				"answer_correctness/encoder"}},
