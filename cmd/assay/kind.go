@@ -41,7 +41,7 @@ Usage: assay models [list]                         the models on this machine, O
        assay models inspect MODEL                  what a model file says of itself
        assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder with
                                                    an encoder in ONNX (or one of its .onnx files), or
-                                                   with a BERT in safetensors: to embed, classify, rank
+                                                   with a BERT, RoBERTa or ModernBERT in safetensors
        assay models import --name NAME --head FOLDER FILE
                                                    add a GGUF file with the classification head, which it
                                                    lacks, of the Hugging Face folder that it was made of
