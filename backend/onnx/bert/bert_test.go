@@ -174,7 +174,5 @@ func TestReadRefuses(t *testing.T) {
 	check("labels for other outputs", "labels", false, set("bert.classifier.output_labels", []string{"a"}))
 	check("tokens that texts can spell", "can spell", true,
 		set("tokenizer.ggml.token_type", []int32{3, 2, 3, 3, 4, 1, 1, 1, 1}))
-	check("another tokenizer", "tokenizer is", true, func(f *file) {
-		f.fields["tokenizer.ggml.model"] = "no_vocab"
-	})
+	check("pairs in a template", "template", true, set("tokenizer.chat_template.rerank", "{query} {document}"))
 }
