@@ -86,8 +86,9 @@ const (
 
 // A Message is one message of a chat.
 type Message struct {
-	Role Speaker `json:"role"`
-	Text string  `json:"text"`
+	Role  Speaker `json:"role"`
+	Text  string  `json:"text"`
+	Marks []Mark  `json:"marks,omitempty"` // special tokens within Text, in order. They need CanMark
 }
 
 // Sampling says how tokens are chosen from the model's distribution.
@@ -103,6 +104,9 @@ type Sampling struct {
 // token.
 type GenerateRequest struct {
 	Messages []Message `json:"messages"`
+
+	// Documents are what the chat template puts where it has a place for documents. They need CanReadDocuments.
+	Documents []string `json:"documents,omitempty"`
 
 	// Schema is a JSON Schema that a reply which was not cut satisfies, by constrained decoding. It needs CanConstrain.
 	Schema json.RawMessage `json:"schema,omitempty"`
@@ -143,7 +147,8 @@ type Generation struct {
 // A ScoreRequest asks for the log-likelihood of each continuation of one prompt.
 type ScoreRequest struct {
 	Messages      []Message `json:"messages"`
-	Continuations []string  `json:"continuations"` // each what the assistant would say next
+	Documents     []string  `json:"documents,omitempty"` // as of a GenerateRequest
+	Continuations []string  `json:"continuations"`       // each what the assistant would say next
 }
 
 // Scores holds, for each continuation, the natural-log probability of each of its tokens.

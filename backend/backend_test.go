@@ -104,18 +104,18 @@ func TestCheckEncode(t *testing.T) {
 	}
 	for _, output := range Outputs() {
 		check(true, output)
-		check(true, output, Pair{}, Pair{"", "b"}, Pair{"", "🙂"})
-		check(false, output, Pair{"", "a"}, Pair{"", "\xff"})
-		check(output.OfPairs(), output, Pair{"a", ""}, Pair{"é", "b"})
-		check(false, output, Pair{"\xff", "a"})
+		check(true, output, Pair{}, text("b"), text("🙂"))
+		check(false, output, text("a"), text("\xff"))
+		check(output.OfPairs(), output, Pair{Query: "a"}, Pair{Query: "é", Text: "b"})
+		check(false, output, Pair{Query: "\xff", Text: "a"})
 	}
-	check(false, "", Pair{"", "a"})
+	check(false, "", text("a"))
 	check(false, "probabilities")
 }
 
 // TestOutputs checks that each output takes an ability of its own, by which it is refused.
 func TestOutputs(t *testing.T) {
-	seen := CanGenerate | CanScore | CanConstrain | CanChoose
+	seen := CanGenerate | CanScore | CanConstrain | CanChoose | CanMark | CanReadDocuments
 	for _, output := range Outputs() {
 		if op := output.Op(); op == 0 || seen.Has(op) {
 			t.Errorf("%s takes the ability %v", output, op)

@@ -34,7 +34,7 @@ func (r *GenerateRequest) Check() error {
 			return fmt.Errorf("stop string: %w", err)
 		}
 	}
-	return checkMessages(r.Messages)
+	return checkMessages(r.Messages, r.Documents)
 }
 
 // Check is [GenerateRequest.Check] for a ScoreRequest.
@@ -50,10 +50,10 @@ func (r *ScoreRequest) Check() error {
 			return fmt.Errorf("continuation %d: %w", i, err)
 		}
 	}
-	return checkMessages(r.Messages)
+	return checkMessages(r.Messages, r.Documents)
 }
 
-func checkMessages(messages []Message) error {
+func checkMessages(messages []Message, documents []string) error {
 	if len(messages) == 0 {
 		return fmt.Errorf("%w: no messages", ErrInvalid)
 	}
@@ -65,6 +65,14 @@ func checkMessages(messages []Message) error {
 		}
 		if err := CheckText(m.Text); err != nil {
 			return fmt.Errorf("message %d: %w", i, err)
+		}
+		if err := checkMarks(m.Text, m.Marks); err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
+		}
+	}
+	for i, d := range documents {
+		if err := CheckText(d); err != nil {
+			return fmt.Errorf("document %d: %w", i, err)
 		}
 	}
 	return nil
@@ -84,4 +92,36 @@ func CheckText(text string) error {
 		}
 	}
 	return nil
+}
+
+// NeedsOf returns the abilities beyond its operation's that a chat takes. Engines refuse it by [Unsupported] where they
+// lack one.
+func NeedsOf(messages []Message, documents []string) Ops {
+	var ops Ops
+	if len(documents) > 0 {
+		ops |= CanReadDocuments
+	}
+	for _, m := range messages {
+		if len(m.Marks) > 0 {
+			ops |= CanMark
+		}
+	}
+	return ops
+}
+
+// Needs returns the abilities that r takes.
+func (r *GenerateRequest) Needs() Ops { return CanGenerate | NeedsOf(r.Messages, r.Documents) }
+
+// Needs returns the abilities that r takes: of CanScore and CanChoose either will do, which is for the engine to say.
+func (r *ScoreRequest) Needs() Ops { return NeedsOf(r.Messages, r.Documents) }
+
+// Needs returns the abilities that r takes.
+func (r *EncodeRequest) Needs() Ops {
+	ops := r.Output.Op()
+	for _, p := range r.Inputs {
+		if len(p.Marks) > 0 {
+			ops |= CanMark
+		}
+	}
+	return ops
 }

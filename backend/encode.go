@@ -11,6 +11,23 @@ import (
 type Pair struct {
 	Query string `json:"query"`
 	Text  string `json:"text"`
+	Marks []Mark `json:"marks,omitempty"` // special tokens within Text, in order. They need CanMark
+}
+
+// String shows an input in a message.
+func (p Pair) String() string {
+	text := p.Text
+	if len(p.Marks) > 0 {
+		before, tokens, after := Marked(p.Text, p.Marks)
+		text = before
+		for i, token := range tokens {
+			text += "[" + token + "]" + after[i]
+		}
+	}
+	if p.Query == "" {
+		return text
+	}
+	return p.Query + " | " + text
 }
 
 // Texts returns single texts as what an [EncodeRequest] holds.
@@ -69,8 +86,11 @@ func (r *EncodeRequest) Check() error {
 		if err := CheckText(p.Text); err != nil {
 			return fmt.Errorf("%s %d: %w", r.Kind(), i, err)
 		}
-		if p.Query != "" && !r.Output.OfPairs() {
-			return fmt.Errorf("%s %d: %w: a query is for a classification head", r.Kind(), i, ErrInvalid)
+		if err := checkMarks(p.Text, p.Marks); err != nil {
+			return fmt.Errorf("%s %d: %w", r.Kind(), i, err)
+		}
+		if (p.Query != "" || p.Marks != nil) && !r.Output.OfPairs() {
+			return fmt.Errorf("%s %d: %w: queries and marks are for a classification head", r.Kind(), i, ErrInvalid)
 		}
 	}
 	return nil

@@ -36,6 +36,7 @@ const keyVersion = "assay key 2"
 func GenerateKey(info Info, req *GenerateRequest) Key {
 	h := newHasher(info, "generate")
 	h.messages(req.Messages)
+	h.documents(req.Documents)
 	h.text(string(req.Schema))
 	h.int(req.MaxTokens)
 	h.int(len(req.Stop))
@@ -61,6 +62,7 @@ func EncodeKey(info Info, output Output, input Pair) Key {
 		h.text(input.Query)
 	}
 	h.text(input.Text)
+	h.marks(input.Marks)
 	return h.sum()
 }
 
@@ -68,6 +70,7 @@ func EncodeKey(info Info, output Output, input Pair) Key {
 func ScoreKey(info Info, req *ScoreRequest) Key {
 	h := newHasher(info, "score")
 	h.messages(req.Messages)
+	h.documents(req.Documents)
 	h.int(len(req.Continuations))
 	for _, c := range req.Continuations {
 		h.text(c)
@@ -102,6 +105,33 @@ func (h *hasher) messages(messages []Message) {
 	for _, m := range messages {
 		h.text(string(m.Role))
 		h.text(m.Text)
+		h.marks(m.Marks)
+	}
+}
+
+// What follows was not part of requests once. A request without it has the key that it always had: the number in front
+// is none that another field's length can be.
+
+func (h *hasher) marks(marks []Mark) {
+	if len(marks) == 0 {
+		return
+	}
+	h.int(-1)
+	h.int(len(marks))
+	for _, m := range marks {
+		h.int(m.At)
+		h.text(m.Token)
+	}
+}
+
+func (h *hasher) documents(documents []string) {
+	if len(documents) == 0 {
+		return
+	}
+	h.int(-2)
+	h.int(len(documents))
+	for _, d := range documents {
+		h.text(d)
 	}
 }
 

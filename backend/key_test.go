@@ -20,7 +20,7 @@ func full() (Info, *GenerateRequest, *ScoreRequest) {
 		Engine: "engine 1.2", Model: "model", Digest: "sha256:ab", Context: 2048, Slots: 4, Ops: CanGenerate,
 		Labels: []string{"good", "bad"},
 	}
-	messages := []Message{{System, "Be brief."}, {User, "Why? 🙂"}}
+	messages := []Message{{Role: System, Text: "Be brief."}, {Role: User, Text: "Why? 🙂"}}
 	generate := &GenerateRequest{
 		Messages:  messages,
 		Schema:    json.RawMessage(`{"type": "object"}`),
@@ -41,12 +41,12 @@ func TestKeyGolden(t *testing.T) {
 		"embed tokens %v\nlabel tokens %v\n",
 		keyVersion,
 		GenerateKey(info, generate),
-		GenerateKey(Info{}, &GenerateRequest{Messages: []Message{{User, "hi"}}, MaxTokens: 1}),
+		GenerateKey(Info{}, &GenerateRequest{Messages: []Message{{Role: User, Text: "hi"}}, MaxTokens: 1}),
 		EncodeKey(info, Embedding, text("a text")), EncodeKey(info, Embedding, text("")),
 		ScoreKey(info, score),
-		EncodeKey(info, HeadOutputs, Pair{"a query", "a text"}),
+		EncodeKey(info, HeadOutputs, Pair{Query: "a query", Text: "a text"}),
 		EncodeKey(info, TokenEmbeddings, text("a text")),
-		EncodeKey(info, TokenOutputs, Pair{"a query", "a text"}))
+		EncodeKey(info, TokenOutputs, Pair{Query: "a query", Text: "a text"}))
 	path := filepath.Join("testdata", "keys.txt")
 	if *update {
 		if err := os.MkdirAll("testdata", 0o777); err != nil {
@@ -76,7 +76,12 @@ func TestKeyFields(t *testing.T) {
 
 		"Info.Activation": true, // what is put over an answer later
 	}
-	pair := Pair{"query", "text"}
+	pair := Pair{Query: "query", Text: "text", Marks: []Mark{{2, "eos"}}}
+	marked := []Mark{{1, "sep"}}
+	generate.Documents, score.Documents = []string{"a document"}, []string{"a document"}
+	for i := range generate.Messages { // score has the same
+		generate.Messages[i].Marks = marked
+	}
 	keys := func(i Info, g *GenerateRequest, s *ScoreRequest) [6]Key {
 		return [6]Key{GenerateKey(i, g), ScoreKey(i, s),
 			EncodeKey(i, Embedding, pair), EncodeKey(i, TokenEmbeddings, pair), EncodeKey(i, HeadOutputs, pair),
@@ -115,7 +120,7 @@ func TestKeyFields(t *testing.T) {
 			}
 		}
 	})
-	if want := 9 + 17 + 8 + 2; n < want {
+	if want := 9 + 17 + 8 + 2 + 13; n < want {
 		t.Errorf("%d changes were tried, want at least %d", n, want)
 	}
 	if after := keys(info, generate, score); after != before {
@@ -183,24 +188,24 @@ func TestKeyBoundaries(t *testing.T) {
 		}
 		check(what, GenerateKey(info, req))
 	}
-	gen("ab", []Message{{User, "ab"}}, nil)
-	gen("a, b", []Message{{User, "a"}, {User, "b"}}, nil)
-	gen("b, a", []Message{{User, "b"}, {User, "a"}}, nil)
-	gen("ab and nothing", []Message{{User, "ab"}, {User, ""}}, nil)
-	gen("role and text", []Message{{"user", "user"}}, nil)
-	gen("longer role", []Message{{"useruser", ""}}, nil)
-	gen("stop ab", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Stop = []string{"ab"} })
-	gen("stop a, b", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Stop = []string{"a", "b"} })
-	gen("schema ab", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Schema = json.RawMessage("ab") })
-	gen("text xab", []Message{{User, "xab"}}, nil)
-	gen("top-k for top-p", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Sampling.TopK = 1 })
-	gen("seed", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Sampling.Seed = 1 })
-	gen("once", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Once = true })
-	gen("draw", []Message{{User, "x"}}, func(r *GenerateRequest) { r.Draw = 1 })
+	gen("ab", []Message{{Role: User, Text: "ab"}}, nil)
+	gen("a, b", []Message{{Role: User, Text: "a"}, {Role: User, Text: "b"}}, nil)
+	gen("b, a", []Message{{Role: User, Text: "b"}, {Role: User, Text: "a"}}, nil)
+	gen("ab and nothing", []Message{{Role: User, Text: "ab"}, {Role: User, Text: ""}}, nil)
+	gen("role and text", []Message{{Role: "user", Text: "user"}}, nil)
+	gen("longer role", []Message{{Role: "useruser", Text: ""}}, nil)
+	gen("stop ab", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Stop = []string{"ab"} })
+	gen("stop a, b", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Stop = []string{"a", "b"} })
+	gen("schema ab", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Schema = json.RawMessage("ab") })
+	gen("text xab", []Message{{Role: User, Text: "xab"}}, nil)
+	gen("top-k for top-p", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Sampling.TopK = 1 })
+	gen("seed", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Sampling.Seed = 1 })
+	gen("once", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Once = true })
+	gen("draw", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Draw = 1 })
 
 	score := func(what string, text string, continuations ...string) {
 		t.Helper()
-		check(what, ScoreKey(info, &ScoreRequest{Messages: []Message{{User, text}}, Continuations: continuations}))
+		check(what, ScoreKey(info, &ScoreRequest{Messages: []Message{{Role: User, Text: text}}, Continuations: continuations}))
 	}
 	score("score ab", "x", "ab")
 	score("score a, b", "x", "a", "b")
@@ -211,12 +216,20 @@ func TestKeyBoundaries(t *testing.T) {
 	check("embed, the same moved", EncodeKey(Info{Engine: "a", Digest: "bc"}, Embedding, text("d")))
 	check("embed, moved on", EncodeKey(Info{Engine: "ab", Digest: ""}, Embedding, text("cd")))
 
-	check("rerank a, b", EncodeKey(info, HeadOutputs, Pair{"a", "b"}))
-	check("rerank b, a", EncodeKey(info, HeadOutputs, Pair{"b", "a"}))
-	check("label tokens a, b", EncodeKey(info, TokenOutputs, Pair{"a", "b"}))
-	check("rerank ab", EncodeKey(info, HeadOutputs, Pair{"ab", ""}))
-	check("embed, query a, text b", EncodeKey(info, Embedding, Pair{"a", "b"})) // invalid, and no other's
-	check("rerank, the text ab", EncodeKey(info, HeadOutputs, Pair{"", "ab"}))
+	check("rerank a, b", EncodeKey(info, HeadOutputs, Pair{Query: "a", Text: "b"}))
+	check("rerank b, a", EncodeKey(info, HeadOutputs, Pair{Query: "b", Text: "a"}))
+	check("label tokens a, b", EncodeKey(info, TokenOutputs, Pair{Query: "a", Text: "b"}))
+	check("rerank ab", EncodeKey(info, HeadOutputs, Pair{Query: "ab", Text: ""}))
+	check("embed, query a, text b", EncodeKey(info, Embedding, Pair{Query: "a", Text: "b"})) // invalid, and no other's
+	mark := func(token string) []Mark { return []Mark{{1, token}} }
+	check("rerank ab, marked", EncodeKey(info, HeadOutputs, Pair{Text: "ab", Marks: mark("eos")}))
+	check("rerank ab, marked otherwise", EncodeKey(info, HeadOutputs, Pair{Text: "ab", Marks: mark("sep")}))
+	gen("ab, marked", []Message{{Role: User, Text: "ab", Marks: mark("eos")}}, nil)
+	gen("marked ab, then b", []Message{{Role: User, Text: "ab", Marks: mark("eos")}, {Role: User, Text: "b"}}, nil)
+	gen("ab, then marked b", []Message{{Role: User, Text: "ab"}, {Role: User, Text: "b", Marks: mark("eos")}}, nil)
+	gen("x and a document", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Documents = []string{"ab"} })
+	gen("x and two", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Documents = []string{"a", "b"} })
+	check("rerank, the text ab", EncodeKey(info, HeadOutputs, Pair{Query: "", Text: "ab"}))
 
 	// And at random: what differs in any way has another key.
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -226,7 +239,7 @@ func TestKeyBoundaries(t *testing.T) {
 		i := Info{Engine: word(), Digest: word(), Context: rng.IntN(2)}
 		req := &GenerateRequest{MaxTokens: rng.IntN(2), Schema: json.RawMessage(word())}
 		for range rng.IntN(3) {
-			req.Messages = append(req.Messages, Message{Speaker(word()), word()})
+			req.Messages = append(req.Messages, Message{Role: Speaker(word()), Text: word()})
 			req.Stop = append(req.Stop, word())
 		}
 		what := fmt.Sprintf("%#v %#v", i, *req)

@@ -14,6 +14,9 @@ const (
 	CanChoose                      // Score of continuations by first-token scoring; CanScore implies it
 	CanEmbedTokens                 // Encode to TokenEmbeddings
 	CanLabelTokens                 // Encode to TokenOutputs
+
+	CanMark          // Marks in messages and pairs
+	CanReadDocuments // Generate and Score with Documents
 )
 
 // Has reports whether o includes every ability in want.
@@ -23,7 +26,7 @@ func (o Ops) Has(want Ops) bool { return o&want == want }
 func (o Ops) String() string {
 	var names []string
 	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose", "embed tokens",
-		"label tokens"} {
+		"label tokens", "mark", "read documents"} {
 		if o.Has(1 << i) {
 			names = append(names, name)
 		}

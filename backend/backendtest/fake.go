@@ -118,7 +118,7 @@ func (f *Fake) Info() backend.Info {
 	}
 	if info.Ops == 0 {
 		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanChoose | backend.CanClassify |
-			backend.CanEmbedTokens | backend.CanLabelTokens
+			backend.CanEmbedTokens | backend.CanLabelTokens | backend.CanMark | backend.CanReadDocuments
 	}
 	return info
 }
@@ -135,7 +135,10 @@ func (f *Fake) Generate(ctx context.Context, req *backend.GenerateRequest) (*bac
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
-	prompt := promptTokens(req.Messages)
+	if needs := req.Needs(); !info.Ops.Has(needs) {
+		return nil, backend.Unsupported(info, needs)
+	}
+	prompt := promptTokens(req.Messages, req.Documents)
 	if prompt+req.MaxTokens > info.Context {
 		return nil, &backend.TooLongError{Tokens: prompt + req.MaxTokens, Limit: info.Context}
 	}
@@ -168,6 +171,9 @@ func (f *Fake) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
+	if needs := req.Needs(); !info.Ops.Has(needs) {
+		return nil, backend.Unsupported(info, needs)
+	}
 	for _, p := range req.Inputs {
 		if n := Tokens(p.Query) + Tokens(p.Text); n > info.Context {
 			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
@@ -199,7 +205,11 @@ func (f *Fake) encoded(output backend.Output, p backend.Pair) backend.Encoded {
 	case f.Outputs != nil:
 		return backend.Encoded{Vectors: [][]float32{f.Outputs(p)}}
 	}
-	return backend.Encoded{Vectors: [][]float32{{float32(dot(Vector(p.Query), Vector(p.Text)))}}}
+	cosine := dot(Vector(p.Query), Vector(p.Text))
+	for _, m := range p.Marks {
+		cosine += 0.01 * dot(Vector(m.Token), Vector(p.Text[:m.At]))
+	}
+	return backend.Encoded{Vectors: [][]float32{{float32(cosine)}}}
 }
 
 // labelled is what the token classification head says about a pair.
@@ -235,7 +245,10 @@ func (f *Fake) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.S
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
-	prompt := promptTokens(req.Messages)
+	if needs := req.Needs(); !info.Ops.Has(needs) {
+		return nil, backend.Unsupported(info, needs)
+	}
+	prompt := promptTokens(req.Messages, req.Documents)
 	for _, c := range req.Continuations {
 		if n := prompt + Tokens(c); n > info.Context {
 			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
@@ -364,6 +377,12 @@ func Babble(req *backend.GenerateRequest) string {
 	h := fnv.New64a()
 	for _, m := range req.Messages {
 		fmt.Fprintf(h, "%d %s %d %s", len(m.Role), m.Role, len(m.Text), m.Text)
+		for _, mark := range m.Marks {
+			fmt.Fprintf(h, "%d %s", mark.At, mark.Token)
+		}
+	}
+	for _, d := range req.Documents {
+		fmt.Fprintf(h, "document %d %s", len(d), d)
 	}
 	seed := uint64(0)
 	if req.Sampling.Temperature > 0 {
@@ -485,10 +504,13 @@ func nextToken(text string) int {
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // promptTokens counts what a chat costs: its words, and four tokens of template a message.
-func promptTokens(messages []backend.Message) int {
+func promptTokens(messages []backend.Message, documents []string) int {
 	n := 0
+	for _, d := range documents {
+		n += Tokens(d) + 4
+	}
 	for _, m := range messages {
-		n += Tokens(m.Text) + 4
+		n += Tokens(m.Text) + len(m.Marks) + 4
 	}
 	return n
 }

@@ -31,7 +31,8 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 		key:    func(req *backend.GenerateRequest) backend.Key { return backend.GenerateKey(b.info, req) },
 		own: func(req *backend.GenerateRequest) *backend.GenerateRequest {
 			own := *req
-			own.Messages, own.Schema = slices.Clone(req.Messages), slices.Clone(req.Schema)
+			own.Messages, own.Documents = ownMessages(req.Messages), slices.Clone(req.Documents)
+			own.Schema = slices.Clone(req.Schema)
 			own.Stop = slices.Clone(req.Stop)
 			return &own
 		},
@@ -43,6 +44,15 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 	})
 }
 
+// ownMessages is a copy of a chat.
+func ownMessages(messages []backend.Message) []backend.Message {
+	own := slices.Clone(messages)
+	for i := range own {
+		own[i].Marks = slices.Clone(own[i].Marks)
+	}
+	return own
+}
+
 // Score answers from the store, or from the engine.
 func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
 	return one(ctx, b, req, operation[*backend.ScoreRequest, *backend.Scores]{
@@ -51,7 +61,8 @@ func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backen
 		key:    func(req *backend.ScoreRequest) backend.Key { return backend.ScoreKey(b.info, req) },
 		own: func(req *backend.ScoreRequest) *backend.ScoreRequest {
 			own := *req
-			own.Messages, own.Continuations = slices.Clone(req.Messages), slices.Clone(req.Continuations)
+			own.Messages, own.Documents = ownMessages(req.Messages), slices.Clone(req.Documents)
+			own.Continuations = slices.Clone(req.Continuations)
 			return &own
 		},
 		record: func(req *backend.ScoreRequest) any { return scoreRecord{*req} },
@@ -78,8 +89,11 @@ func (b *Backend) Encode(ctx context.Context, req *backend.EncodeRequest) (*back
 		engine: func(ctx context.Context, inputs []backend.Pair) ([]backend.Encoded, error) {
 			return b.encode(ctx, output, inputs)
 		},
-		key:    func(p backend.Pair) backend.Key { return backend.EncodeKey(b.info, output, p) },
-		own:    func(p backend.Pair) backend.Pair { return p },
+		key: func(p backend.Pair) backend.Key { return backend.EncodeKey(b.info, output, p) },
+		own: func(p backend.Pair) backend.Pair {
+			p.Marks = slices.Clone(p.Marks)
+			return p
+		},
 		record: func(p backend.Pair) any { return inputRecord(output, p) },
 		check:  form.check,
 		encode: form.encode,

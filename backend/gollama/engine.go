@@ -73,6 +73,9 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
+	if needs := req.Needs(); !e.info.Ops.Has(needs) {
+		return nil, backend.Unsupported(e.info, needs)
+	}
 	if req.Schema != nil {
 		return nil, backend.Unsupported(e.info, backend.CanConstrain)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,8 +22,9 @@ type chat struct {
 	template *jinja.Template // nil: the model has none
 	bos, eos string
 
-	system bool // the template has a place for a system message
-	trims  bool // the template strips white space from around messages
+	system    bool // the template has a place for a system message
+	trims     bool // the template strips white space from around messages
+	documents bool // the template has a place for documents
 }
 
 // newChat compiles a template and finds out its habits.
@@ -35,8 +37,8 @@ func newChat(source, bos, eos string) (*chat, error) {
 	if c.template, err = jinja.Compile(source); err != nil {
 		return nil, fmt.Errorf("the model's chat template cannot be read: %w", err)
 	}
-	user := []turn{{backend.User, " " + mark(0) + " "}}
-	text, err := c.fill(user, true)
+	user := []turn{{role: backend.User, text: " " + mark(0) + " "}}
+	text, err := c.fill(user, nil, true)
 	if err != nil {
 		return nil, fmt.Errorf("the model's chat template fails on a plain question: %w", err)
 	}
@@ -44,43 +46,49 @@ func newChat(source, bos, eos string) (*chat, error) {
 		return nil, errors.New("the model's chat template leaves out the user's message")
 	}
 	c.trims = !strings.Contains(text, user[0].text)
-	text, err = c.fill([]turn{{backend.System, mark(0)}, {backend.User, mark(1)}}, true)
+	text, err = c.fill([]turn{{role: backend.System, text: mark(0)}, {role: backend.User, text: mark(1)}}, nil, true)
 	c.system = err == nil && strings.Contains(text, mark(0)) && strings.Contains(text, mark(1))
+	text, err = c.fill(user, []string{mark(1)}, true)
+	c.documents = err == nil && strings.Contains(text, mark(0)) && strings.Contains(text, mark(1))
 	return c, nil
 }
 
 // A turn is a message as the template sees it.
 type turn struct {
-	role backend.Speaker
-	text string
+	role  backend.Speaker
+	text  string
+	marks []backend.Mark
 }
 
-// mark stands for the text of message i in a rendered conversation. Templates do things to text: cut,
-// strip, escape. These characters survive all of it.
+// mark stands for the text of message i in a rendered conversation, or of a document, which are counted on from the
+// last message. Templates do things to text: cut, strip, escape. These characters survive all of it.
 func mark(i int) string { return "zqmessage" + strconv.Itoa(i) + "zq" }
 
 var markPattern = regexp.MustCompile(`zqmessage([0-9]+)zq`)
 
 // render returns the conversation with the start of the reply, as parts of the template and parts of
-// the messages.
-func (c *chat) render(messages []backend.Message) ([]part, error) { return c.parts(messages, true) }
+// the messages and documents.
+func (c *chat) render(messages []backend.Message, documents ...string) ([]part, error) {
+	return c.parts(messages, documents, true)
+}
 
 // said returns a question with its answer, as a reward model reads it: nothing follows the answer's turn.
 func (c *chat) said(p backend.Pair) ([]part, error) {
-	messages := []backend.Message{{Role: backend.User, Text: p.Query}, {Role: backend.Assistant, Text: p.Text}}
+	messages := []backend.Message{{Role: backend.User, Text: p.Query},
+		{Role: backend.Assistant, Text: p.Text, Marks: p.Marks}}
 	if p.Query == "" {
 		messages = messages[1:]
 	}
-	return c.parts(messages, false)
+	return c.parts(messages, nil, false)
 }
 
 // parts renders a conversation, with the start of a reply or without.
-func (c *chat) parts(messages []backend.Message, reply bool) ([]part, error) {
+func (c *chat) parts(messages []backend.Message, documents []string, reply bool) ([]part, error) {
 	turns := c.turns(messages)
 	if c.template == nil {
 		var parts []part
 		for _, t := range turns {
-			parts = append(parts, part{text: t.text + "\n\n"})
+			parts = append(parts, marked(t.text+"\n\n", t.marks)...)
 		}
 		return parts, nil
 	}
@@ -91,11 +99,19 @@ func (c *chat) parts(messages []backend.Message, reply bool) ([]part, error) {
 			marks[i].text = mark(i)
 		}
 	}
-	text, err := c.fill(marks, reply)
+	shownAs := make([]string, len(documents))
+	for i := range documents {
+		shownAs[i] = mark(len(turns) + i)
+	}
+	text, err := c.fill(marks, shownAs, reply)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the model's chat template refuses the conversation: %v", backend.ErrInvalid, err)
 	}
 	var parts []part
+	messagesShown := len(turns)
+	for _, d := range documents {
+		turns = append(turns, turn{text: d})
+	}
 	shown := make([]bool, len(turns))
 	from := 0
 	for _, m := range markPattern.FindAllStringSubmatchIndex(text, -1) {
@@ -103,11 +119,16 @@ func (c *chat) parts(messages []backend.Message, reply bool) ([]part, error) {
 		if err != nil || i >= len(turns) {
 			return nil, fmt.Errorf("%w: the model's chat template garbles the conversation", backend.ErrInvalid)
 		}
-		parts = append(parts, part{text: text[from:m[0]], template: true}, part{text: turns[i].text})
+		parts = append(parts, part{text: text[from:m[0]], template: true})
+		parts = append(parts, marked(turns[i].text, turns[i].marks)...)
 		shown[i] = true
 		from = m[1]
 	}
 	for i, t := range turns {
+		if t.text != "" && !shown[i] && i >= messagesShown {
+			return nil, fmt.Errorf("%w: the model's chat template leaves out document %d", backend.ErrInvalid,
+				i-messagesShown)
+		}
 		if t.text != "" && !shown[i] {
 			return nil, fmt.Errorf("%w: the model's chat template leaves out message %d, of role %s",
 				backend.ErrInvalid, i, t.role)
@@ -123,8 +144,8 @@ func (c *chat) turns(messages []backend.Message) []turn {
 	var turns []turn
 	said := ""
 	for _, m := range messages {
-		text := m.Text
-		if c.trims {
+		text, marks := m.Text, m.Marks
+		if c.trims && len(marks) == 0 { // what stands beside a special token is no margin
 			text = strings.TrimSpace(text)
 		}
 		switch {
@@ -132,20 +153,39 @@ func (c *chat) turns(messages []backend.Message) []turn {
 			said += text + "\n\n"
 			continue
 		case m.Role == backend.User:
-			text = said + text
+			text, marks = said+text, moved(marks, len(said))
 			said = ""
 		}
-		turns = append(turns, turn{m.Role, text})
+		turns = append(turns, turn{m.Role, text, marks})
 	}
 	if said != "" { // no user speaks after the system
-		turns = append(turns, turn{backend.User, strings.TrimSuffix(said, "\n\n")})
+		turns = append(turns, turn{role: backend.User, text: strings.TrimSuffix(said, "\n\n")})
 	}
 	return turns
 }
 
+// moved are marks with so many bytes before their text.
+func moved(marks []backend.Mark, by int) []backend.Mark {
+	list := slices.Clone(marks)
+	for i := range list {
+		list[i].At += by
+	}
+	return list
+}
+
+// marked cuts a text at its special tokens.
+func marked(text string, marks []backend.Mark) []part {
+	before, tokens, after := backend.Marked(text, marks)
+	parts := []part{{text: before}}
+	for i, token := range tokens {
+		parts = append(parts, part{special: token}, part{text: after[i]})
+	}
+	return parts
+}
+
 // fill runs the template. It came with the model's file and may be anything, so that a panic of its
 // interpreter is the template's error.
-func (c *chat) fill(turns []turn, reply bool) (text string, err error) {
+func (c *chat) fill(turns []turn, documents []string, reply bool) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
@@ -155,11 +195,19 @@ func (c *chat) fill(turns []turn, reply bool) (text string, err error) {
 	for i, t := range turns {
 		messages[i] = map[string]any{"role": string(t.role), "content": t.text}
 	}
-	return c.template.Render(map[string]any{
+	given := map[string]any{
 		"messages":              messages,
 		"add_generation_prompt": reply,
 		"enable_thinking":       false, // for the templates that know it: judging spends no tokens on thoughts
 		"bos_token":             c.bos,
 		"eos_token":             c.eos,
-	})
+	}
+	if len(documents) > 0 {
+		list := make([]any, len(documents))
+		for i, d := range documents {
+			list[i] = map[string]any{"doc_id": strconv.Itoa(i), "text": d}
+		}
+		given["documents"] = list
+	}
+	return c.template.Render(given)
 }

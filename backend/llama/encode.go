@@ -36,6 +36,9 @@ func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backe
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
+	if needs := req.Needs(); !e.info.Ops.Has(needs) {
+		return nil, backend.Unsupported(e.info, needs)
+	}
 	inputs, err := e.inputs(ctx, req)
 	if err != nil {
 		return nil, err
@@ -91,8 +94,11 @@ func (e *Engine) inputs(ctx context.Context, req *backend.EncodeRequest) ([]inpu
 			return nil, err
 		}
 		in, err := e.model.input(req.Output, p)
+		unknown := e.model.vocab.unknown(marked(p.Text, p.Marks))
 		switch {
 		case err != nil:
+		case unknown != "":
+			err = backend.UnknownToken(e.info, unknown)
 		case len(in.tokens) > e.info.Context:
 			err = &backend.TooLongError{Tokens: len(in.tokens), Limit: e.info.Context}
 		case len(in.tokens) == 0 && !in.framed:

@@ -16,6 +16,9 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
+	if needs := req.Needs(); !e.info.Ops.Has(needs) {
+		return nil, backend.Unsupported(e.info, needs)
+	}
 	w := &writer{
 		text:    e.model.speller(),
 		sampler: newSampler(req.Sampling, req.DrawSeed()),
@@ -69,7 +72,7 @@ func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w
 		return nil, err
 	}
 	defer leave()
-	prompt, tiles, err := e.prompt(req.Messages)
+	prompt, tiles, err := e.prompt(req.Messages, req.Documents)
 	if err != nil {
 		return nil, err
 	}

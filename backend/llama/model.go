@@ -282,7 +282,10 @@ func (m *model) ops() backend.Ops {
 	default:
 		ops |= backend.CanEmbed | backend.CanEmbedTokens
 	}
-	return ops
+	if m.chat != nil && m.chat.documents {
+		ops |= backend.CanReadDocuments
+	}
+	return ops | backend.CanMark
 }
 
 // speller returns what spells a reply.

@@ -25,7 +25,7 @@ func (m *model) pair(p backend.Pair) ([]llama.Token, error) {
 			return nil, err
 		}
 		return v.prompt(parts), nil
-	case p.Query == "":
+	case p.Query == "" && len(p.Marks) == 0:
 		return v.tokens(p.Text, true), nil
 	}
 	sep := llama.VocabSEP(v.handle)
@@ -40,14 +40,18 @@ func (m *model) pair(p backend.Pair) ([]llama.Token, error) {
 		}
 	}
 	add(true, v.bos)
-	tokens = append(tokens, v.tokens(p.Query, false)...)
-	add(llama.VocabGetAddEOS(v.handle), eos)
-	add(llama.VocabGetAddSEP(v.handle), sep)
+	segment := llama.Token(0)
+	if p.Query != "" {
+		tokens = append(tokens, v.tokens(p.Query, false)...)
+		add(llama.VocabGetAddEOS(v.handle), eos)
+		add(llama.VocabGetAddSEP(v.handle), sep)
+		segment = llama.Token(m.segmentB)
+	}
 	second := len(tokens)
-	tokens = append(tokens, v.tokens(p.Text, false)...)
+	tokens = append(tokens, v.cut(marked(p.Text, p.Marks))...)
 	add(llama.VocabGetAddEOS(v.handle), eos)
 	for i := second; i < len(tokens); i++ {
-		tokens[i] += llama.Token(m.segmentB)
+		tokens[i] += segment
 	}
 	return tokens, nil
 }
@@ -67,7 +71,11 @@ func pairParts(template string, p backend.Pair) []part {
 		if mark == "" {
 			return parts
 		}
-		parts = append(parts, part{text: texts[mark]})
+		if mark == "{document}" {
+			parts = append(parts, marked(p.Text, p.Marks)...)
+		} else {
+			parts = append(parts, part{text: texts[mark]})
+		}
 		template = template[at+len(mark):]
 	}
 }

@@ -10,12 +10,15 @@ import (
 )
 
 // prompt renders messages and cuts them into tokens, at least one.
-func (e *Engine) prompt(messages []backend.Message) ([]llama.Token, tiling, error) {
-	parts, err := e.model.chat.render(messages)
+func (e *Engine) prompt(messages []backend.Message, documents []string) ([]llama.Token, tiling, error) {
+	parts, err := e.model.chat.render(messages, documents...)
 	if err != nil {
 		return nil, tiling{}, err
 	}
 	vocab := e.model.vocab
+	if token := vocab.unknown(parts); token != "" {
+		return nil, tiling{}, backend.UnknownToken(e.info, token)
+	}
 	if vocab.atLeast(parts) > e.info.Context {
 		return nil, tiling{}, &backend.TooLongError{Limit: e.info.Context}
 	}
@@ -33,7 +36,7 @@ func (e *Engine) prompt(messages []backend.Message) ([]llama.Token, tiling, erro
 // lastParagraph returns what stands in a prompt before its last message, and until the last paragraph of that.
 func lastParagraph(parts []part) (before, until []part) {
 	for i := len(parts) - 1; i >= 0; i-- {
-		if p := parts[i]; !p.template {
+		if p := parts[i]; !p.template && p.special == "" {
 			at := max(0, strings.LastIndex(p.text, "\n\n"))
 			return parts[:i], append(parts[:i:i], part{text: p.text[:at]})
 		}

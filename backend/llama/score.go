@@ -23,6 +23,9 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
+	if needs := req.Needs(); !e.info.Ops.Has(needs) {
+		return nil, backend.Unsupported(e.info, needs)
+	}
 	prompt, tiles, continuations, err := e.continuations(ctx, req)
 	if err != nil {
 		return nil, err
@@ -74,14 +77,14 @@ func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (
 		return nil, tiles, nil, err
 	}
 	defer leave()
-	if prompt, tiles, err = e.prompt(req.Messages); err != nil {
+	if prompt, tiles, err = e.prompt(req.Messages, req.Documents); err != nil {
 		return nil, tiles, nil, err
 	}
 	for _, text := range req.Continuations {
 		if err := e.refuse(ctx); err != nil {
 			return nil, tiles, nil, err
 		}
-		c, err := e.continuation(req.Messages, prompt, text)
+		c, err := e.continuation(req, prompt, text)
 		if err != nil {
 			return nil, tiles, nil, err
 		}
@@ -94,8 +97,8 @@ func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (
 }
 
 // continuation cuts one continuation of a prompt into tokens, at least one.
-func (e *Engine) continuation(messages []backend.Message, prompt []llama.Token, text string) ([]llama.Token, error) {
-	parts, err := e.model.chat.render(messages)
+func (e *Engine) continuation(req *backend.ScoreRequest, prompt []llama.Token, text string) ([]llama.Token, error) {
+	parts, err := e.model.chat.render(req.Messages, req.Documents...)
 	if err != nil {
 		return nil, err
 	}

@@ -59,17 +59,19 @@ func newVocab(model llama.Model) *vocab {
 	return v
 }
 
-// A part is a piece of a prompt: the template's own words, or a message's.
+// A part is a piece of a prompt: the template's own words, a message's, or a special token.
 type part struct {
 	text     string
 	template bool
+	special  string // as a [backend.Mark] names it; then there is no text
 }
 
 // prompt cuts a rendered conversation into tokens as llama.cpp would the whole text, but for this: in
 // what is not the template's, a control token spelt out is plain text.
 func (v *vocab) prompt(parts []part) []llama.Token {
 	if n := len(parts) - 1; n >= 0 && v.eos != llama.TokenNull { // nothing follows what an encoder reads
-		last := part{strings.TrimRightFunc(parts[n].text, unicode.IsSpace), parts[n].template}
+		last := parts[n]
+		last.text = strings.TrimRightFunc(last.text, unicode.IsSpace)
 		parts = append(slices.Clone(parts[:n]), last)
 	}
 	tokens := v.cut(parts)
@@ -101,6 +103,12 @@ func (v *vocab) cut(parts []part) []llama.Token {
 		}
 	}
 	for _, p := range parts {
+		if p.special != "" {
+			flush(false)
+			trimLeft = false
+			tokens = append(tokens, v.special(p.special))
+			continue
+		}
 		rest := p.text
 		for p.template {
 			at, c := v.nextControl(rest)
@@ -117,6 +125,36 @@ func (v *vocab) cut(parts []part) []llama.Token {
 	}
 	flush(false)
 	return tokens
+}
+
+// special is the special token that a [backend.Mark] names, or llama.TokenNull.
+func (v *vocab) special(name string) llama.Token {
+	switch name {
+	case "bos", "cls":
+		return llama.VocabBOS(v.handle)
+	case "eos":
+		return llama.VocabEOS(v.handle)
+	case "sep":
+		return llama.VocabSEP(v.handle)
+	case "pad":
+		return llama.VocabPAD(v.handle)
+	}
+	for _, c := range v.control[name[0]] {
+		if c.text == name {
+			return c.id
+		}
+	}
+	return llama.TokenNull
+}
+
+// unknown names the first special token among parts that the vocabulary lacks, "" if it has all.
+func (v *vocab) unknown(parts []part) string {
+	for _, p := range parts {
+		if p.special != "" && v.special(p.special) == llama.TokenNull {
+			return p.special
+		}
+	}
+	return ""
 }
 
 // nextControl finds the first control token in text, the longest where several start.

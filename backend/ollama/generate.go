@@ -45,6 +45,9 @@ func (e *Engine) admit(req *backend.GenerateRequest) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
+	if needs := req.Needs(); !e.info.Ops.Has(needs) {
+		return backend.Unsupported(e.info, needs)
+	}
 	if req.Schema != nil {
 		if !e.info.Ops.Has(backend.CanConstrain) {
 			return backend.Unsupported(e.info, backend.CanConstrain)

@@ -50,6 +50,7 @@ func TestImports(t *testing.T) {
 		"internal/dataset":    {"backend", "metrics", "internal/parquet"},
 		"internal/judge":      {"metrics", "metrics/all", "internal/stats"},
 		"internal/corpus":     {"backend", "tokenize", "internal/parquet"},
+		"internal/fewshot":    {"metrics", "metrics/ask", "metrics/prompts", "internal/dataset"},
 		"internal/testset":    {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus"},
 		"internal/report": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats",
 			"internal/runs", "internal/study"},

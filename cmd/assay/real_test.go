@@ -47,6 +47,24 @@ func TestEncoder(t *testing.T) {
 	})
 }
 
+// TestTrain runs testdata/real/train.txtar: a judge of one's own, with the training script, from the judge that comes
+// with Assay.
+func TestTrain(t *testing.T) {
+	env := real(t, "ASSAY_TEST_LIB")
+	const python = "/usr/bin/python3" // Debian's, which train.sh takes
+	if err := exec.Command(python, "-c", "import numpy, torch").Run(); err != nil {
+		t.Skip("there is no PyTorch: apt-get install python3-torch python3-numpy libopenblas0-pthread")
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	realScript(t, "train.txtar", map[string]string{
+		"ASSAY_LLAMA_LIB": env[0], "ENCODER": filepath.Join(root, "models", "assets", "encoder-judge.gguf"),
+		"TRAIN": filepath.Join(root, "scripts", "train-judge"), "PYTHON": python, "OLLAMA_HOST": "http://127.0.0.1:9",
+	})
+}
+
 // TestONNX runs testdata/real/onnx.txtar with ONNX Runtime and a tiny encoder.
 func TestONNX(t *testing.T) {
 	env := real(t, "ASSAY_TEST_ORT")

@@ -58,6 +58,7 @@ type runOptions struct {
 	calibration calibrationFlags
 	stack       stackOptions
 	prompts     string
+	examples    string
 	output      string
 	overwrite   bool
 	limit       int
@@ -84,6 +85,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	o.stack.add(f)
 	o.stack.addEncoder(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
+	f.StringVar(&o.examples, "examples", "", examplesHelp)
 	f.StringVarP(&o.output, "output", "o", "",
 		"the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard another run that the folder holds")
@@ -108,7 +110,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 }
 
 func (o *runOptions) run(ctx context.Context, s *std) error {
-	plan, err := o.plan(ctx)
+	plan, err := o.plan(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -133,6 +135,9 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		if err := j.CheckModels(models); err != nil {
 			return usageError{err}
 		}
+	}
+	if err := plan.examples.fit(ctx, models, plan.metrics); err != nil {
+		return err
 	}
 	if models, err = o.prepare(ctx, s, plan, models); err != nil {
 		return err
@@ -169,6 +174,7 @@ type plan struct {
 	judges   []*all.TrainedJudge
 	judged   string // the digests of those judges' files
 	prompts  prompts.Set
+	examples givenExamples
 	maps     []runs.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
@@ -176,7 +182,7 @@ type plan struct {
 }
 
 // plan checks everything that can be checked before a model is loaded.
-func (o *runOptions) plan(ctx context.Context) (*plan, error) {
+func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 	if err := report.CheckFormat(o.format); err != nil {
 		return nil, usageError{err}
 	}
@@ -197,6 +203,9 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 		return nil, usageError{err}
 	}
 	if p.prompts, err = loadPrompts(o.prompts); err != nil {
+		return nil, usageError{err}
+	}
+	if p.examples, err = s.loadExamples(ctx, o.examples, &p.prompts, promptsOf(p.metrics)); err != nil {
 		return nil, usageError{err}
 	}
 	if p.maps, err = o.calibration.load(); err != nil {
@@ -324,6 +333,7 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 			Map: o.mapping, Qrels: sum.Qrels, Complete: o.complete},
 		IdentityFields: models.Identities().Fields(),
 
+		Examples: p.examples.sha256,
 		Criteria: p.criteria,
 		Judges:   p.judged,
 		Seed:     o.seed,
@@ -335,20 +345,29 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 		m.Notes = append(slices.Clip(m.Notes), known.Notes()...)
 	}
 	m.Config.Frequencies = strings.Join(learned, ",")
-	seen := map[string]bool{}
 	for _, metric := range p.metrics {
 		m.Config.Metrics = append(m.Config.Metrics, runs.Metric{
 			Name: metric.Name, Doc: metric.Doc, Source: metric.Source,
 			Min: metric.Min, Max: metric.Max, LowerIsBetter: metric.LowerIsBetter,
 		})
-		for _, prompt := range metric.Prompts {
-			if !seen[prompt.Name] {
-				seen[prompt.Name] = true
-				m.Config.Prompts = append(m.Config.Prompts, p.prompts.For(prompt).Identity())
+	}
+	for _, prompt := range promptsOf(p.metrics) {
+		m.Config.Prompts = append(m.Config.Prompts, p.prompts.For(prompt).Identity())
+	}
+	return m
+}
+
+// promptsOf are the prompts that metrics ask with, each once.
+func promptsOf(ms []metrics.Metric) []*prompts.Prompt {
+	var list []*prompts.Prompt
+	for _, m := range ms {
+		for _, p := range m.Prompts {
+			if !slices.ContainsFunc(list, func(q *prompts.Prompt) bool { return q.Name == p.Name }) {
+				list = append(list, p)
 			}
 		}
 	}
-	return m
+	return list
 }
 
 // prepare reads the dataset once before anything is scored, if a metric depends on all rows.

@@ -122,6 +122,9 @@ func Presets() []PresetList {
 		{"logit", "one yes/no question for each dimension, read as P(yes) by first-token scoring",
 			[]string{"faithfulness/logit", "answer_relevance/logit", "context_relevance/logit",
 				"context_precision/logit", "context_recall/logit", "answer_correctness/logit", "completeness/logit"}},
+		{"ares", "ARES' three judgements without training (UES/IDP), as probabilities; the other two are 0 where no " +
+			"context is relevant",
+			[]string{"context_relevance/logit", "faithfulness/logit@gated", "answer_relevance/logit@gated"}},
 		{"ragas", "what Ragas scores now: answers, contexts and both against references",
 			[]string{"faithfulness/claims", "answer_relevance/questions", "context_precision/reference",
 				"context_recall/claims", "context_recall/entities", "noise_sensitivity/relevant",
