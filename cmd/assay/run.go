@@ -269,7 +269,7 @@ func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, erro
 			})
 		})
 	case o.preset != "":
-		list, err = all.Preset(o.preset)
+		list, err = from.Preset(o.preset)
 	case own == nil:
 		list, err = all.Preset("ragas-paper")
 	}
