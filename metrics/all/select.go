@@ -116,7 +116,7 @@ func (s Selector) find(full, whole string) (metrics.Metric, error) {
 		return m, nil
 	}
 	hint := ""
-	if near := tokenize.Nearest(whole, slices.Concat(metricNames(), slices.Collect(maps.Keys(c.defaults)))); near != "" {
+	if near := tokenize.Nearest(full, slices.Concat(metricNames(), slices.Collect(maps.Keys(c.defaults)))); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", whole, hint, len(c.distinct))
