@@ -143,7 +143,8 @@ func (s Selector) with(m metrics.Metric, part string) (metrics.Metric, error) {
 	asking, errAsking := m.Asking(part, s.Models)
 	if m.At == nil {
 		if errAsking != nil && len(s.Models) == 0 {
-			return m, fmt.Errorf("%w: --model, --embed-model and --encoder-model NAME=REF give names", errAsking)
+			return m, fmt.Errorf("metric %s takes nothing after an @ but the name of a model, a jury or draws, and has %q "+
+				"there: --model, --embed-model and --encoder-model NAME=REF give names", m.Name, metrics.Bounded(part))
 		}
 		return asking, errAsking
 	}
