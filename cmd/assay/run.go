@@ -251,8 +251,8 @@ func (p *plan) leaveOut() {
 	p.metrics = kept
 }
 
-// selectMetrics returns the metrics that are named, after them those of the user's own that are not among them, and then
-// the trained judges, which ask the models of their training and no others.
+// selectMetrics returns the metrics that are named, after them those of the user's own that are not among them, and
+// then the trained judges, which ask the models of their training and no others.
 func (o *runOptions) selectMetrics(own, trained []metrics.Metric) ([]metrics.Metric, error) {
 	var list []metrics.Metric
 	var err error
