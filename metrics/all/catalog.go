@@ -4,7 +4,6 @@
 package all
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -154,18 +153,6 @@ func Presets() []PresetList {
 			[]string{"answer_correctness/exact_match", "answer_correctness/token_f1", "answer_similarity/rougeL",
 				"answer_similarity/bleu", "answer_similarity/chrf", "answer_similarity/meteor"}},
 	}
-}
-
-// Preset returns the metrics of a preset.
-func Preset(name string) ([]metrics.Metric, error) {
-	var names []string
-	for _, p := range Presets() {
-		if p.Name == name {
-			return Select(p.Metrics)
-		}
-		names = append(names, p.Name)
-	}
-	return nil, fmt.Errorf("unknown preset %q: there are %s", name, strings.Join(names, ", "))
 }
 
 // metricNames are the names that a metric can be selected by.
