@@ -115,7 +115,8 @@ func TestRenderDocuments(t *testing.T) {
 		"<|assistant|>«14 euros.</s>»</s><|user|>«<guardian>Judge.»</s><|assistant|>", guardian,
 		"It costs 14 euros.", "<|user|>zqmessage0zq")
 	check(documentTemplate, "<|user|>«Hi»</s><|assistant|>", say("user", "Hi"))
-	for source, want := range map[string]bool{documentTemplate: true, plainTemplate: false, strictTemplate: false, "": false} {
+	for source, want := range map[string]bool{documentTemplate: true, plainTemplate: false, strictTemplate: false,
+		"": false} {
 		if c := newTestChat(t, source); c.documents != want {
 			t.Errorf("a template has a place for documents: %v, want %v: %s", c.documents, want, source)
 		}
@@ -128,7 +129,8 @@ func TestRenderDocuments(t *testing.T) {
 		Marks: []backend.Mark{{At: 3, Token: "eos"}, {At: 7, Token: "<|x|>"}}}}
 	check("", "«Be brief.\n\n»«one»⟦eos⟧«</s>»⟦<|x|>⟧«two \n\n»", marked)
 	check(strictTemplate, "[INST] «Be brief.\n\none»⟦eos⟧«</s>»⟦<|x|>⟧«two » [/INST]", marked)
-	check(trimmingTemplate, "<s>[system]«Be brief.»[end][user]«one»⟦eos⟧«</s>»⟦<|x|>⟧«two »[end][assistant]", marked)
+	check(trimmingTemplate, "<s>[system]«Be brief.»[end]"+
+		"[user]«one»⟦eos⟧«</s>»⟦<|x|>⟧«two »[end][assistant]", marked)
 }
 
 func TestRenderRefuses(t *testing.T) {

@@ -26,6 +26,18 @@ func (words) Pair(first, second string) (tokenizer.Encoded, error) {
 	return encodeWords(first, second), nil
 }
 
+// Marked has 2 for every special token.
+func (words) Marked(before string, specials, after []string) (tokenizer.Encoded, error) {
+	if slices.Contains(specials, "no such token") {
+		return tokenizer.Encoded{}, &tokenizer.UnknownError{Name: "no such token"}
+	}
+	e := encodeWords(append([]string{before}, after...)...)
+	for i := range e.Types {
+		e.Types[i] = 0
+	}
+	return e, nil
+}
+
 // Locate finds the words again.
 func (words) Locate(text string) ([][2]int, error) {
 	var spans [][2]int
@@ -118,7 +130,7 @@ func TestInfo(t *testing.T) {
 	folder := tinyFolder(t, "last_hidden_state", "logits")
 	i := openTiny(t, Options{Model: folder}).Info()
 	if i.Model != "tiny" || i.Context != 256 || i.Slots != runtime.GOMAXPROCS(0) ||
-		i.Ops != backend.CanEmbed|backend.CanEmbedTokens|backend.CanClassify ||
+		i.Ops != backend.CanEmbed|backend.CanEmbedTokens|backend.CanClassify|backend.CanMark ||
 		strings.Join(i.Labels, " ") != "entailment neutral contradiction" ||
 		!strings.HasPrefix(i.Engine, "ONNX Runtime 1.") || !strings.HasSuffix(i.Engine, Kernels()+" fp32") {
 		t.Errorf("Info is %+v", i)
@@ -134,7 +146,7 @@ func TestInfo(t *testing.T) {
 	if other := openTiny(t, Options{Model: folder}).Info(); other.Digest == i.Digest {
 		t.Error("with another tokenizer the digest is the same")
 	}
-	if head := openTiny(t, Options{Model: tinyFolder(t, "logits")}).Info(); head.Ops != backend.CanClassify {
+	if head := openTiny(t, Options{Model: tinyFolder(t, "logits")}).Info(); head.Ops != backend.CanClassify|backend.CanMark {
 		t.Errorf("a classification head alone can %v", head.Ops)
 	}
 }

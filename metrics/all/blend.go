@@ -50,7 +50,7 @@ func blend(file string, byName map[string]metrics.Metric) (metrics.Metric, error
 		return metrics.Metric{}, fmt.Errorf("it is a judge of %q", j.Metric)
 	}
 	m, err := j.over(features)
-	m.Fits = j.checkWeights
+	m.Bound = j.checkWeights
 	m.Doc = fmt.Sprintf("%s as people would label it, by a small combination of %s",
 		strings.ReplaceAll(dimension, "_", " "), strings.Join(j.names(), ", "))
 	m.Source = "Assay: monotone logistic regression, fitted to several sources of people's labels with each left out " +

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/agent"
 	"github.com/assay-eval/assay/metrics/criteria"
 	"github.com/assay-eval/assay/metrics/form"
 	"github.com/assay-eval/assay/metrics/judged"
 	"github.com/assay-eval/assay/metrics/likelihood"
+	"github.com/assay-eval/assay/metrics/profile"
 	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/metrics/retrieval"
 	"github.com/assay-eval/assay/metrics/text"
@@ -74,6 +76,9 @@ var built = sync.OnceValue(func() catalogue {
 			also.Aliases = slices.DeleteFunc(also.Aliases, func(name string) bool { return name == alias })
 			c.byName[alias] = also
 		}
+	}
+	for _, m := range profile.Metrics() { // can be selected, but are no methods of Assay's own: see [Profiles]
+		c.byName[m.Name] = m
 	}
 	return c
 })
@@ -154,6 +159,16 @@ func Presets() []PresetList {
 				"answer_similarity/bleu", "answer_similarity/chrf", "answer_similarity/meteor"}},
 	}
 }
+
+// Profiles are the judge profiles that come with Assay, sorted by name. Their metrics, "dimension/profile", can be
+// selected as those of [All] can, and need a model that the user brings.
+func Profiles() []*profile.Profile { return profile.Shipped() }
+
+// LoadProfile reads a user's own profile: see [profile.Load].
+func LoadProfile(file string, text []byte) (*profile.Profile, error) { return profile.Load(file, text) }
+
+// Recognise returns the profiles for a model: see [profile.Recognise].
+func Recognise(info backend.Info) []*profile.Profile { return profile.Recognise(info) }
 
 // metricNames are the names that a metric can be selected by.
 func metricNames() []string { return slices.Sorted(maps.Keys(built().byName)) }

@@ -87,8 +87,10 @@ func (s Selector) lookup(name string) (metrics.Metric, error) {
 	full, at, given := strings.Cut(name, "@")
 	m, err := s.find(full, name)
 	switch {
-	case err != nil || !given:
+	case err != nil:
 		return m, err
+	case !given:
+		return s.Namesake(m), nil
 	case len(m.Asks) == 0 && m.At == nil:
 		return metrics.Metric{}, fmt.Errorf("metric %s takes nothing after an @, but has %q there", m.Name, at)
 	case len(m.Asks) == 0:
@@ -100,6 +102,16 @@ func (s Selector) lookup(name string) (metrics.Metric, error) {
 		}
 	}
 	return m, nil
+}
+
+// Namesake returns m asking the model that bears the name of its method, if there is one: faithfulness/hhem the encoder
+// hhem.
+func (s Selector) Namesake(m metrics.Metric) metrics.Metric {
+	_, method, _ := strings.Cut(m.Name, "/")
+	if asking, err := m.Asking(method, s.Models); err == nil {
+		return asking
+	}
+	return m
 }
 
 // find returns the metric with a name that has no @; whole is what the user wrote.

@@ -57,7 +57,7 @@ func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 		return metrics.Metric{}, fmt.Errorf("its features: %w", err)
 	}
 	m, err := j.over(features)
-	m.Fits = j.CheckModels
+	m.Bound = j.CheckModels
 	return m, err
 }
 

@@ -46,9 +46,10 @@ func logit(p float64) float32 { return float32(math.Log(p / (1 - p))) }
 // TestEncoder holds the four metrics to a head whose probabilities the test sets, pair by pair.
 func TestEncoder(t *testing.T) {
 	// The output with the label is the pair's probability; the others would give another value.
-	head := func(label string, chances map[backend.Pair]float64) func(p backend.Pair) []float32 {
+	type asked struct{ Query, Text string }
+	head := func(label string, chances map[asked]float64) func(p backend.Pair) []float32 {
 		return func(p backend.Pair) []float32 {
-			c, ok := chances[p]
+			c, ok := chances[asked{p.Query, p.Text}]
 			if !ok {
 				t.Errorf("%s asks about %+v", label, p)
 				c = 0.99
@@ -61,7 +62,7 @@ func TestEncoder(t *testing.T) {
 	sample := metrics.Sample{ID: "1", Question: "How deep is it?", Answer: "It is deep. Very, 4 m.",
 		Contexts:   []string{"It is 4 m deep.", " ", "Fish."},
 		References: []string{"4 m", "four metres"}}
-	check := func(method string, chances map[backend.Pair]float64, want float64, findings ...string) {
+	check := func(method string, chances map[asked]float64, want float64, findings ...string) {
 		t.Helper()
 		got, fake := encoded(t, method, encoderLabels, head(method, chances), sample)
 		if got.Score == nil || math.Abs(got.Score.Value-want) > 1e-6 {
@@ -79,16 +80,16 @@ func TestEncoder(t *testing.T) {
 				len(chances))
 		}
 	}
-	check("context_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: "It is 4 m deep."}: 0.9,
+	check("context_relevance", map[asked]float64{{Query: "How deep is it?", Text: "It is 4 m deep."}: 0.9,
 		{Query: "How deep is it?", Text: "Fish."}: 0.2},
 		0.55, "passage It is 4 m deep. context 1", "passage Fish. context 3")
 	all := "It is 4 m deep.\n\nFish."
-	check("faithfulness", map[backend.Pair]float64{{Query: "It is deep.", Text: all}: 0.8,
+	check("faithfulness", map[asked]float64{{Query: "It is deep.", Text: all}: 0.8,
 		{Query: "Very, 4 m.", Text: all}: 0.4},
 		0.6, "sentence It is deep. ", "sentence Very, 4 m. ")
-	check("answer_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: sample.Answer}: 0.7}, 0.7,
+	check("answer_relevance", map[asked]float64{{Query: "How deep is it?", Text: sample.Answer}: 0.7}, 0.7,
 		"passage "+sample.Answer+" ")
-	check("answer_correctness", map[backend.Pair]float64{{Query: "How deep is it? | 4 m", Text: sample.Answer}: 0.3,
+	check("answer_correctness", map[asked]float64{{Query: "How deep is it? | 4 m", Text: sample.Answer}: 0.3,
 		{Query: "How deep is it? | four metres", Text: sample.Answer}: 0.6}, 0.6, "reference 4 m ",
 		"reference four metres ")
 }
