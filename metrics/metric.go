@@ -39,6 +39,9 @@ type Metric struct {
 
 	Prompts []*prompts.Prompt // the prompts it asks with, as they are built in
 
+	// Bound returns an error where the metric was fitted to the answers of other models than these; nil: any will do.
+	Bound func(Models) error
+
 	// Fits reports why a model that can do what is asked of its role will not do: its labels are others, say. nil: any
 	// will do.
 	Fits func(role backend.Role, info backend.Info) error

@@ -22,6 +22,7 @@
 //
 //	models/NAME.gguf    a model, with NAME.json, its [Record], beside it
 //	models/NAME.head.json   its classification head, of a model whose head llama.cpp lacks
+//	models/NAME/        a model that is a folder, in ONNX, with NAME.json beside it
 //	engines/NAME/       llama.cpp's shared libraries, with engine.json, the [Engine], among them
 //	downloads/          archives as they were fetched
 //	cache/              what can be had again

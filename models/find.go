@@ -26,11 +26,17 @@ func Find(home, ref string) (*Model, error) {
 			return &Model{Name: ref, Path: modelPath(home, ref), Record: record}, nil
 		}
 	}
+	if CheckName(ref) == nil {
+		if fi, err := os.Stat(folderPath(home, ref)); err == nil && fi.IsDir() {
+			record, err := readRecord(home, ref)
+			return &Model{Name: ref, Path: folderPath(home, ref), Record: record}, err
+		}
+	}
 	fi, err := os.Stat(ref)
 	switch {
 	case err == nil && fi.IsDir():
 		return nil, fmt.Errorf("%s is a folder, not a model: name a .gguf file, "+
-			"or turn a folder of safetensors into a model with: assay models import --name NAME %s", ref, ref)
+			"or an .onnx file, or turn a folder of safetensors into a model with: assay models import --name NAME %s", ref, ref)
 	case err == nil:
 		name := strings.TrimSuffix(filepath.Base(ref), ".gguf")
 		return &Model{Name: name, Path: ref}, nil
@@ -67,10 +73,14 @@ func List(home string) ([]Model, error) {
 	var list []Model
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".gguf")
+		m := Model{Name: name, Path: modelPath(home, name)}
+		if e.IsDir() {
+			m = Model{Name: e.Name(), Path: folderPath(home, e.Name())}
+			name, ok = e.Name(), true
+		}
 		if !ok || CheckName(name) != nil {
 			continue
 		}
-		m := Model{Name: name, Path: modelPath(home, name)}
 		m.Record, m.Err = readRecord(home, name)
 		list = append(list, m)
 	}

@@ -18,7 +18,7 @@ import (
 
 // Import brings a model into the home folder under rec.Name: one GGUF file; one GGUF file in several
 // parts, in order, as they are cut for transport; or a folder with safetensors, config.json and
-// tokenizer.json, which is converted (BERT only: see [gguf.ConvertBERT]). The files named are left alone.
+// tokenizer.json, which is converted (see [gguf.Convert]). The files named are left alone.
 //
 // Where rec.Digest is given the result must have it; Import fills it in, with the size and the time.
 // The model is checked as by [Check] and takes its name only when it is whole; a model of that name is
@@ -46,15 +46,15 @@ func importModel(ctx context.Context, home string, rec Record, h *head.Head, fil
 			return nil, fmt.Errorf("%s is a folder: import one folder at a time, or a .gguf file with the head of a folder",
 				files[0])
 		}
-		return Create(home, rec, func(path string, rec *Record) error {
+		return create(home, rec, &h, func(path string, rec *Record) error {
 			return writeTo(path, func(w io.Writer) error {
-				note, err := gguf.ConvertBERT(w, files[0], rec.Name)
-				rec.Note = strings.TrimPrefix(rec.Note+"; "+note, "; ")
+				note, found, err := gguf.Convert(w, files[0], rec.Name)
+				h, rec.Note = found, strings.Trim(rec.Note+"; "+note, "; ")
 				return err
 			})
 		})
 	}
-	return create(home, rec, h, func(path string, _ *Record) error {
+	return create(home, rec, &h, func(path string, _ *Record) error {
 		return writeTo(path, func(w io.Writer) error { return concatenate(ctx, w, files) })
 	})
 }
@@ -62,11 +62,11 @@ func importModel(ctx context.Context, home string, rec Record, h *head.Head, fil
 // Create adds a model that write makes, at the path that it is given: a temporary one, which is checked,
 // hashed and then renamed. It may add to the record, a copy of rec. See [Import] for the rest.
 func Create(home string, rec Record, write func(path string, rec *Record) error) (*Model, error) {
-	return create(home, rec, nil, write)
+	return create(home, rec, new(*head.Head), write)
 }
 
-// create is Create of a model with a head of its own, if h is not nil.
-func create(home string, rec Record, h *head.Head, write func(path string, rec *Record) error) (*Model, error) {
+// create is Create of a model with a head of its own, if there is one when it is written.
+func create(home string, rec Record, h **head.Head, write func(path string, rec *Record) error) (*Model, error) {
 	if err := CheckName(rec.Name); err != nil {
 		return nil, err
 	}
@@ -90,12 +90,12 @@ func create(home string, rec Record, h *head.Head, write func(path string, rec *
 	if err := write(part.Name(), &rec); err != nil {
 		return nil, fmt.Errorf("model %s: %w", rec.Name, err)
 	}
-	if err := seal(part.Name(), &rec, h); err != nil {
+	if err := seal(part.Name(), &rec, *h); err != nil {
 		return nil, fmt.Errorf("model %s: %w", rec.Name, err)
 	}
 	var headData []byte
-	if h != nil {
-		if headData, err = h.Encode(); err != nil {
+	if *h != nil {
+		if headData, err = (*h).Encode(); err != nil {
 			return nil, err
 		}
 		sum := sha256.Sum256(headData)
@@ -112,10 +112,13 @@ func create(home string, rec Record, h *head.Head, write func(path string, rec *
 			return nil, err
 		}
 	}
+	if err := os.RemoveAll(folderPath(home, rec.Name)); err != nil {
+		return nil, err
+	}
 	if err := os.Rename(part.Name(), path); err != nil {
 		return nil, err
 	}
-	if h != nil {
+	if *h != nil {
 		if err := writeFile(head.Path(path), headData); err != nil {
 			return nil, err
 		}

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// A Model is a model file that can be named.
+// A Model is a model file, or folder, that can be named.
 type Model struct {
 	Name    string  // of the home folder, or the file's own without .gguf
-	Path    string  // of the file
+	Path    string  // of the file, or of the folder of a model in ONNX
 	Record  *Record // nil for a file that was not imported
 	Err     error   // why the record cannot be read, where there is one, or the model not be used
 	Store   string  // "ollama" for a model that is Ollama's; "" for others
@@ -24,9 +24,10 @@ type Model struct {
 // A Record says where a model of the home folder came from.
 type Record struct {
 	Name     string    `json:"name"`
-	Digest   string    `json:"digest"`         // "sha256:" and 64 hex digits
-	Size     int64     `json:"size"`           // bytes
-	Head     string    `json:"head,omitempty"` // the digest of its classification head, where that is in a file beside it
+	Digest   string    `json:"digest"`          // "sha256:" and 64 hex digits
+	Size     int64     `json:"size"`            // bytes
+	Head     string    `json:"head,omitempty"`  // the digest of its classification head, where that is in a file beside it
+	Files    []File    `json:"files,omitempty"` // of a model that is a folder: all; Digest is then one of all
 	Source   string    `json:"source,omitempty"`
 	Licence  string    `json:"licence,omitempty"`
 	Note     string    `json:"note,omitempty"`     // what was assumed or done on the way

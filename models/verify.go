@@ -20,6 +20,9 @@ func Verify(home, name string) error {
 		return fmt.Errorf("model %s has no record to compare with: import it with: assay models import --name NAME %s",
 			name, m.Path)
 	}
+	if m.Record.Files != nil {
+		return m.Record.verify(m.Path)
+	}
 	if _, _, err := Check(m.Path); err != nil {
 		return err
 	}
@@ -53,17 +56,15 @@ func Remove(home, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	err := os.Remove(modelPath(home, name))
+	_, err := os.Lstat(modelPath(home, name))
+	if errors.Is(err, os.ErrNotExist) {
+		_, err = os.Lstat(folderPath(home, name))
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("there is no model %q: %s", name, have(home))
 	}
 	if err != nil {
 		return err
 	}
-	for _, beside := range []string{recordPath(home, name), head.Path(modelPath(home, name))} {
-		if err := os.Remove(beside); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return remove(home, name)
 }

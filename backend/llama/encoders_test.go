@@ -22,6 +22,20 @@ type references struct {
 	Vocabulary []string
 	Pairs      [][2]string
 	Bert       []referenceModel
+
+	Texts   [][2]string // pairs for the folders, which have byte pair encoding
+	Spans   [][2]int    // of the tokens of the second pair's second text
+	Folders []referenceFolder
+}
+
+// A referenceFolder is a small classifier of texts, or of tokens.
+type referenceFolder struct {
+	Name      string
+	Config    json.RawMessage
+	Tokenizer json.RawMessage
+	Weights   []drawn
+	Labels    []string
+	Logits    [][][]float64 // of each pair; of each token of its second text, or once
 }
 
 // A referenceModel is a small classifier with its logits for each pair.
@@ -56,9 +70,9 @@ func readReferences(t *testing.T) *references {
 	return r
 }
 
-func (r *references) pairs() []backend.Pair {
+func pairsOf(texts [][2]string) []backend.Pair {
 	var list []backend.Pair
-	for _, p := range r.Pairs {
+	for _, p := range texts {
 		list = append(list, backend.Pair{Query: p[0], Text: p[1]})
 	}
 	return list
@@ -89,7 +103,7 @@ type floats struct {
 }
 
 // writeFolder writes a model as Hugging Face publishes it.
-func writeFolder(t *testing.T, config any, tokens []string, tensors map[string]*floats) string {
+func writeFolder(t *testing.T, config, tokenizer any, tensors map[string]*floats) string {
 	t.Helper()
 	dir := t.TempDir()
 	save := func(name string, v any) {
@@ -102,16 +116,7 @@ func writeFolder(t *testing.T, config any, tokens []string, tensors map[string]*
 		}
 	}
 	save("config.json", config)
-	vocab := map[string]int{}
-	for i, token := range tokens {
-		vocab[token] = i
-	}
-	save("tokenizer.json", map[string]any{
-		"model": map[string]any{"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-			"vocab": vocab},
-		"normalizer":    map[string]any{"type": "BertNormalizer", "lowercase": true},
-		"pre_tokenizer": map[string]any{"type": "BertPreTokenizer"},
-	})
+	save("tokenizer.json", tokenizer)
 	header, data := map[string]any{}, new(bytes.Buffer)
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		from := data.Len()
@@ -131,6 +136,20 @@ func writeFolder(t *testing.T, config any, tokens []string, tensors map[string]*
 	return dir
 }
 
+// wordPieces is a tokenizer.json of BERT's kind.
+func wordPieces(tokens []string) any {
+	vocab := map[string]int{}
+	for i, token := range tokens {
+		vocab[token] = i
+	}
+	return map[string]any{
+		"model": map[string]any{"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+			"vocab": vocab},
+		"normalizer":    map[string]any{"type": "BertNormalizer", "lowercase": true},
+		"pre_tokenizer": map[string]any{"type": "BertPreTokenizer"},
+	}
+}
+
 // TestImportedReference holds imported classifiers to the logits of testdata/encoders.py. The tolerance is what GELU by
 // a table of 11 bits makes of logits between -2 and 2; the readings that llama.cpp gives a file of its own converter
 // are a hundred times as far off.
@@ -139,7 +158,7 @@ func TestImportedReference(t *testing.T) {
 	const allowed = 2e-3
 	r := readReferences(t)
 	for _, m := range r.Bert {
-		dir := writeFolder(t, m.Config, r.Vocabulary, draw(m.Weights))
+		dir := writeFolder(t, m.Config, wordPieces(r.Vocabulary), draw(m.Weights))
 		made, err := models.Import(t.Context(), t.TempDir(), models.Record{Name: "tiny"}, dir)
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +174,7 @@ func TestImportedReference(t *testing.T) {
 		if got := e.Info().Activation; got != want {
 			t.Errorf("%s: the activation is %q, want %q", m.Name, got, want)
 		}
-		got, err := backend.Classify(t.Context(), e, r.pairs())
+		got, err := backend.Classify(t.Context(), e, pairsOf(r.Pairs))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,6 +183,64 @@ func TestImportedReference(t *testing.T) {
 		t.Logf("%s: at most %.1e from the reference, %.2f from the nearest misreading", m.Name, near, far)
 		if !(near < allowed) || !(far > 50*allowed) {
 			t.Errorf("%s: %v is not within %v of %v, or near another reading", m.Name, got, allowed, m.Logits)
+		}
+	}
+}
+
+// TestFolderReference holds imported RoBERTa and ModernBERT classifiers to the logits of testdata/encoders.py: a head of
+// each kind, windows of attention, tokens of byte pair encoding.
+func TestFolderReference(t *testing.T) {
+	testLib(t)
+	const allowed = 3e-3
+	r := readReferences(t)
+	pairs := pairsOf(r.Texts)
+	for _, m := range r.Folders {
+		made, err := models.Import(t.Context(), t.TempDir(), models.Record{Name: "tiny"},
+			writeFolder(t, m.Config, m.Tokenizer, draw(m.Weights)))
+		if err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+			continue
+		}
+		e := open(t, Options{Model: made.Path, Threads: 1})
+		if info := e.Info(); !slices.Equal(info.Labels, m.Labels) || info.Activation != backend.Softmax {
+			t.Errorf("%s: labels are %q and the activation %q, want %q and softmax", m.Name, info.Labels,
+				info.Activation, m.Labels)
+		}
+		got := make([][][]float32, len(pairs))
+		if e.Info().Ops == backend.CanLabelTokens {
+			items, err := backend.LabelTokens(t.Context(), e, pairs)
+			if err != nil {
+				t.Errorf("%s: %v", m.Name, err)
+				continue
+			}
+			for i, item := range items {
+				got[i] = item.Vectors
+			}
+			for i, span := range r.Spans {
+				if want := (backend.Span{Low: span[0], High: span[1]}); items[1].Spans[i] != want {
+					t.Errorf("%s: token %d has the span %v, want %v", m.Name, i, items[1].Spans[i], want)
+				}
+			}
+		} else {
+			items, err := backend.Classify(t.Context(), e, pairs)
+			if err != nil {
+				t.Errorf("%s: %v", m.Name, err)
+				continue
+			}
+			for i, item := range items {
+				got[i] = [][]float32{item}
+			}
+		}
+		most := 0.0
+		for i, want := range m.Logits {
+			if len(got[i]) != len(want) {
+				t.Fatalf("%s: %d answers of pair %d, want %d", m.Name, len(got[i]), i, len(want))
+			}
+			most = max(most, apart(got[i], want))
+		}
+		t.Logf("%s: at most %.1e from the reference", m.Name, most)
+		if !(most < allowed) {
+			t.Errorf("%s: %v is not within %v of %v", m.Name, got, allowed, m.Logits)
 		}
 	}
 }
@@ -189,7 +266,7 @@ func TestSegmentB(t *testing.T) {
 	r := readReferences(t)
 	m := r.Bert[0]
 	made, err := models.Import(t.Context(), t.TempDir(), models.Record{Name: "tiny"},
-		writeFolder(t, m.Config, r.Vocabulary, draw(m.Weights)))
+		writeFolder(t, m.Config, wordPieces(r.Vocabulary), draw(m.Weights)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,6 +288,9 @@ func TestSegmentB(t *testing.T) {
 	}
 	id := func(token string) int { return slices.Index(r.Vocabulary, token) }
 	check(backend.Pair{Query: "river", Text: "stone"}, 2, id("river"), 3, n+id("stone"), n+3)
+	mark := []backend.Mark{{At: len("stone"), Token: "sep"}}
+	check(backend.Pair{Query: "river", Text: "stonewas", Marks: mark}, 2, id("river"), 3, n+id("stone"), n+3, n+id("was"), n+3)
+	check(backend.Pair{Text: "stonewas", Marks: mark}, 2, id("stone"), 3, id("was"), 3)
 	check(backend.Pair{Query: "river"}, 2, id("river"), 3, n+3)
 	check(backend.Pair{Text: "stones"}, 2, id("stone"), id("##s"), 3)
 	check(backend.Pair{Text: "[B] \u2581river [B] [SEP]"}, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/onnx/graph"
 	"github.com/assay-eval/assay/internal/tokenizer"
 )
 
@@ -120,7 +121,7 @@ func miniLMOf(t *testing.T, data []byte) *encoder {
 		raw := data[8+int(n)+tensor.Offsets[0] : 8+int(n)+tensor.Offsets[1]]
 		values := make([]float32, len(raw)/2)
 		for i := range values {
-			values[i] = half(binary.LittleEndian.Uint16(raw[2*i:]))
+			values[i] = graph.Half(binary.LittleEndian.Uint16(raw[2*i:]))
 		}
 		if strings.HasSuffix(ours, ".weight") && len(tensor.Shape) == 2 {
 			values = turned(values, tensor.Shape[1])

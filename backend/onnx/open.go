@@ -17,8 +17,10 @@ import (
 // Options says which model to open and how.
 type Options struct {
 	Lib     string // ONNX Runtime's shared library: a file
-	Model   string // a Hugging Face folder with onnx/model.onnx, or an .onnx file in one
+	Model   string // a Hugging Face folder with onnx/model.onnx, an .onnx file in one, or a GGUF file of a BERT
 	Name    string // Info.Model; "" means the folder's name
+	Digest  string // Info.Digest of a GGUF file; "": it is computed
+	Numbers string // of a GGUF file's graph: "fp32", "int8"; "": as the file says, or fp32
 	Context int    // tokens of an input; 0: as many as the model reads
 	Threads int    // inputs computed side by side; 0: as many as there are cores
 
@@ -28,7 +30,8 @@ type Options struct {
 	cutter tokenizer.Tokenizer // nil: the folder's
 }
 
-// Open loads a model. The files are untrusted: what is damaged, too large, or reaches out of its folder is refused.
+// Open loads a model. The files are untrusted: what is damaged, too large, or reaches out of its folder is refused. The
+// error wraps [ErrOther] where a GGUF file is not one that can be read here.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Context < 0 || o.Threads < 0 {
 		return nil, fmt.Errorf("context %d and threads %d are to be positive, or 0 for a good choice", o.Context, o.Threads)
@@ -37,7 +40,11 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := open(ctx, lib, &o)
+	read := open
+	if isGGUF(o.Model) {
+		read = openGGUF
+	}
+	e, err := read(ctx, lib, &o)
 	if err != nil {
 		lib.Close()
 		return nil, fmt.Errorf("%s: %w", o.Model, err)
@@ -112,10 +119,18 @@ func (e *Engine) set(ctx context.Context, o *Options, f folder, c *config) (err 
 		}
 	}
 	e.origin = int64(c.origin())
-	e.info.Context = c.context()
-	if o.Context > e.info.Context {
-		return fmt.Errorf("it reads %d tokens and cannot be given %d: ask for no more", e.info.Context, o.Context)
+	if err := e.size(o, c.context()); err != nil {
+		return err
 	}
+	return e.try(ctx, c)
+}
+
+// size sets how long an input may be, and how many are computed side by side.
+func (e *Engine) size(o *Options, longest int) error {
+	if o.Context > longest {
+		return fmt.Errorf("it reads %d tokens and cannot be given %d: ask for no more", longest, o.Context)
+	}
+	e.info.Context = longest
 	if o.Context > 0 {
 		e.info.Context = o.Context
 	}
@@ -124,7 +139,7 @@ func (e *Engine) set(ctx context.Context, o *Options, f folder, c *config) (err 
 		e.info.Slots = runtime.GOMAXPROCS(0)
 	}
 	e.cores = make(chan struct{}, e.info.Slots)
-	return e.try(ctx, c)
+	return nil
 }
 
 // nameOf is what a model goes by if it is given no name: its folder's, or its file's where that is not model.onnx.

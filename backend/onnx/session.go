@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"unsafe"
 
@@ -296,28 +295,10 @@ func (l *Library) tensor(value handle) (Tensor, error) {
 		copy(t.Values, unsafe.Slice((*float32)(data), n))
 	case graph.Float16:
 		for i, bits := range unsafe.Slice((*uint16)(data), n) {
-			t.Values[i] = half(bits)
+			t.Values[i] = graph.Half(bits)
 		}
 	default:
 		return Tensor{}, fmt.Errorf("its elements are of ONNX's type %d: only float32 and float16 are read", kind)
 	}
 	return t, nil
-}
-
-// half is the value of a 16-bit floating-point number (IEEE 754 binary16).
-func half(bits uint16) float32 {
-	sign, exponent, fraction := 1.0, int(bits>>10&0x1f), float64(bits&0x3ff)
-	if bits>>15 != 0 {
-		sign = -1
-	}
-	switch exponent {
-	case 0:
-		return float32(sign * math.Ldexp(fraction, -24))
-	case 0x1f:
-		if fraction != 0 {
-			return float32(math.NaN())
-		}
-		return float32(math.Inf(int(sign)))
-	}
-	return float32(sign * math.Ldexp(1024+fraction, exponent-25))
 }

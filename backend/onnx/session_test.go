@@ -178,12 +178,3 @@ func endless() []byte {
 	g.Output("logits", graph.Float32, "batch", "tokens")
 	return g.Model("tiny")
 }
-
-func TestHalf(t *testing.T) {
-	infinity := float32(math.Inf(1))
-	for bits, want := range map[uint16]float32{0: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 1: 0x1p-24, 0x7c00: infinity} {
-		if got := half(bits); got != want {
-			t.Errorf("half(%#x) = %v, want %v", bits, got, want)
-		}
-	}
-}

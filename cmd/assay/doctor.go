@@ -79,11 +79,11 @@ func doctorCommand(ctx context.Context, s *std, args []string) error {
 	d.machine()
 	d.folder()
 	library := d.library()
-	d.onnx()
-	judges := d.models()
+	runtime := d.onnx()
+	judges, encoders := d.models()
 	d.cache(ctx, s)
 	servers := d.ollama(ctx, *address)
-	d.ready = library && judges || servers
+	d.ready = library && judges || runtime && encoders || servers
 	if *format == "json" {
 		if err := s.json(map[string]any{"checks": d.checks, "ready": d.ready}); err != nil {
 			return err
@@ -169,19 +169,20 @@ func (d *doctor) library() bool {
 }
 
 // onnx checks ONNX Runtime's library, which only models in ONNX need.
-func (d *doctor) onnx() {
+func (d *doctor) onnx() bool {
 	l, err := models.FindONNX(d.home)
 	if err != nil {
 		d.say("ONNX Runtime", fair, "", "not used: %v", err)
-		return
+		return false
 	}
 	lib, err := onnx.Load(l.File)
 	if err != nil {
 		d.say("ONNX Runtime", bad, "", "%v", err)
-		return
+		return false
 	}
 	defer lib.Close()
 	d.say("ONNX Runtime", good, "", "%v on %s, from %s", lib, onnx.Kernels(), l.File)
+	return true
 }
 
 // cards lists the graphics cards, or says why libraries that are made for some see none.
@@ -224,34 +225,39 @@ func gpuAdvice(err error) string {
 	return "docs/models.md lists what it needs; install that" + without
 }
 
-// models checks every installed model and reports whether there is a judge.
-func (d *doctor) models() (judge bool) {
+// models checks every installed model and reports whether one can judge on llama.cpp, and one on ONNX Runtime.
+func (d *doctor) models() (local, encoders bool) {
 	list, err := models.List(d.home)
 	if err != nil {
 		d.say("models", bad, "", "%v", err)
-		return false
+		return false, false
 	}
 	if len(list) == 0 {
 		d.say("models", bad, "make demo fetches two small ones; assay models import --name NAME FILE adds a GGUF file",
 			"none")
-		return false
+		return false, false
 	}
 	for _, m := range list {
-		info, _, err := models.Check(m.Path)
+		info, err := checkModel(m.Path)
 		if err != nil {
 			d.say(m.Name, bad, "", "%v", err)
 			continue
 		}
-		judge = d.model(m, info) || judge
+		judge := d.model(m, info)
+		if onnx.Is(m.Path) {
+			encoders = judge || encoders
+		} else {
+			local = judge || local
+		}
 	}
-	return judge
+	return local, encoders
 }
 
 // model checks one model and reports whether it can judge here.
 func (d *doctor) model(m models.Model, info *gguf.Info) (judge bool) {
 	kind := modelKind(info)
 	what := fmt.Sprintf("%s, %s %s, %s, context %d%s",
-		kind, info.Architecture, info.Quantisation, size(info.Size), info.Context, d.place(info))
+		kind, info.Architecture, info.Quantisation, size(info.Size), info.Context, d.place(m, info))
 	vm, err := mem.VirtualMemory()
 	switch {
 	case m.Err != nil:
@@ -269,12 +275,12 @@ func (d *doctor) model(m models.Model, info *gguf.Info) (judge bool) {
 	default:
 		d.say(m.Name, good, "", "%s", what)
 	}
-	return kind == "judge"
+	return kind != "embedding"
 }
 
 // place says whether the graphics cards have room for a model's weights and a cache of 16 calls; "" without a card.
-func (d *doctor) place(info *gguf.Info) string {
-	if len(d.gpus) == 0 {
+func (d *doctor) place(m models.Model, info *gguf.Info) string {
+	if len(d.gpus) == 0 || onnx.Is(m.Path) {
 		return ""
 	}
 	free := int64(0)

@@ -13,6 +13,8 @@ func modelKind(info *gguf.Info) string {
 		return "encoder"
 	case info.Pooling == "rank":
 		return "reranker"
+	case info.Pooling == tokenPooling:
+		return "token classifier"
 	case info.Causal && info.Pooling == "":
 		return "judge"
 	default:
@@ -28,6 +30,8 @@ func kindOf(want wanted) string {
 		return "embedding"
 	case want.ops.Has(backend.CanClassify):
 		return "encoder"
+	case want.ops.Has(backend.CanLabelTokens):
+		return "token classifier"
 	}
 	return string(want.role.Kind())
 }
@@ -36,7 +40,8 @@ const modelsHelp = `
 Usage: assay models [list]                         the models on this machine, Ollama's included
        assay models inspect MODEL                  what a model file says of itself
        assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder with
-                                                   a BERT in safetensors: to embed, to classify, to rank
+                                                   an encoder in ONNX (or one of its .onnx files), or
+                                                   with a BERT, RoBERTa or ModernBERT in safetensors
        assay models import --name NAME --head FOLDER FILE
                                                    add a GGUF file with the classification head, which it
                                                    lacks, of the Hugging Face folder that it was made of
@@ -48,6 +53,7 @@ Usage: assay models [list]                         the models on this machine, O
                                                    use those for a graphics card, or for none
        assay models engine --onnx                  ONNX Runtime's library: it is fetched where needed
 
-MODEL is a name from the list, the path of a GGUF file, or ollama:NAME[:TAG] for a model that Ollama
-has, which is used where it lies. Models live in $ASSAY_HOME, or else in your data folder.
+MODEL is a name from the list, the path of a GGUF file or of an encoder in ONNX, or ollama:NAME[:TAG]
+for a model that Ollama has, which is used where it lies. Models live in $ASSAY_HOME, or else in your
+data folder.
 `

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -31,9 +32,15 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// home gives a script an empty home folder, the example datasets and the example corpus.
+// home gives a script an empty home folder, the example datasets, the example corpus and the folder of a tiny encoder in
+// ONNX.
 func home(env *testscript.Env) error {
 	env.Setenv("ASSAY_HOME", env.WorkDir+"/home")
+	sample, err := filepath.Abs("../../backend/onnx/testdata/sample")
+	if err != nil {
+		return err
+	}
+	env.Setenv("SAMPLE", sample)
 	for _, name := range []string{"qa.jsonl", "conversations.jsonl", "questions.jsonl"} {
 		example, err := os.ReadFile("../../examples/" + name)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/backend/ollama"
+	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
@@ -117,7 +118,7 @@ func newModelRow(m models.Model) modelRow {
 	if m.Record != nil {
 		row.Digest, row.Source = m.Record.Digest, m.Record.Source
 	}
-	info, _, err := models.Check(m.Path)
+	info, err := checkModel(m.Path)
 	switch {
 	case m.Store != "" && m.Err != nil:
 		row.Error = m.Err.Error()
@@ -126,6 +127,9 @@ func newModelRow(m models.Model) modelRow {
 	default:
 		row.Info = info
 		row.Template = "" // long, and inspect shows it
+	}
+	if onnx.Is(m.Path) {
+		row.Backend = "onnx"
 	}
 	return row
 }
@@ -136,9 +140,15 @@ func inspectModel(s *std, home string, args []string) error {
 	if err := parse(f, args, 1, 1); err != nil {
 		return err
 	}
-	m, err := models.Find(home, f.Arg(0))
+	if *format != "table" && *format != "json" {
+		return usagef("unknown format %q: table or json", *format)
+	}
+	m, err := findRef(home, f.Arg(0))
 	if err != nil {
 		return usageError{err}
+	}
+	if onnx.Is(m.Path) {
+		return inspectONNX(s, m, *format)
 	}
 	info, _, err := models.Check(m.Path)
 	if err != nil {
@@ -148,18 +158,41 @@ func inspectModel(s *std, home string, args []string) error {
 	if err != nil {
 		return err
 	}
-	switch *format {
-	case "json":
-		return s.json(struct {
-			*gguf.Info
-			Digest string         `json:"digest"`
-			Record *models.Record `json:"record,omitempty"`
-		}{info, digest, m.Record})
-	case "table":
-		printModel(s, m, info, digest)
-		return nil
+	if *format == "json" {
+		return s.json(modelReport{Info: info, Digest: digest, Record: m.Record})
 	}
-	return usagef("unknown format %q: table or json", *format)
+	printModel(s, m, info, digest)
+	return nil
+}
+
+// A modelReport is what assay models inspect says as JSON.
+type modelReport struct {
+	*gguf.Info
+	Digest string         `json:"digest"`
+	Graph  string         `json:"graph,omitempty"`  // the .onnx file, below the path
+	Inputs []string       `json:"inputs,omitempty"` // of the graph
+	Record *models.Record `json:"record,omitempty"`
+}
+
+// inspectONNX is inspectModel of a model in ONNX.
+func inspectONNX(s *std, m *models.Model, format string) error {
+	d, digest, err := onnx.Check(m.Path)
+	if err != nil {
+		return err
+	}
+	r := modelReport{Info: infoOf(m.Path, d), Digest: digest, Graph: d.Graph, Record: m.Record}
+	for _, in := range d.Inputs {
+		r.Inputs = append(r.Inputs, in.Name)
+	}
+	if format == "json" {
+		return s.json(r)
+	}
+	printModel(s, m, r.Info, digest)
+	fmt.Fprintf(s.out, "%-12s  %s: %s\n", "inputs", report.Printable(d.Graph), report.Printable(strings.Join(r.Inputs, ", ")))
+	if d.Choice != "" {
+		s.note("%s", d.Choice)
+	}
+	return nil
 }
 
 // printModel prints what is known of a model, a line each.
@@ -214,6 +247,7 @@ func importModel(ctx context.Context, s *std, home string, args []string) error 
 	f.StringVar(&rec.Name, "name", "", "the `NAME` it gets (required)")
 	f.StringVar(&rec.Source, "source", "", "where it came from, for the record")
 	f.StringVar(&rec.Licence, "licence", "", "its licence, for the record")
+	convert := f.Bool("convert", false, "turn the safetensors of a folder into a GGUF file even where it has a graph in ONNX")
 	folder := f.String("head", "", "give a GGUF file the classification head of the Hugging Face `FOLDER` that it was made of")
 	sum := f.String("sha256", "", "the digest that the result must have, in hexadecimal `DIGITS`")
 	if err := parse(f, args, 1, -1); err != nil {
@@ -226,7 +260,14 @@ func importModel(ctx context.Context, s *std, home string, args []string) error 
 		rec.Digest = "sha256:" + strings.TrimPrefix(*sum, "sha256:")
 	}
 	bring := models.Import
-	if *folder != "" {
+	switch {
+	case f.NArg() == 1 && onnx.Is(f.Arg(0)) && !*convert && *folder != "":
+		return usagef("--head is for a GGUF file: a model in ONNX has its head in its graph")
+	case f.NArg() == 1 && onnx.Is(f.Arg(0)) && !*convert:
+		bring = func(ctx context.Context, home string, rec models.Record, files ...string) (*models.Model, error) {
+			return importONNX(ctx, s, home, rec, files[0])
+		}
+	case *folder != "":
 		bring = func(ctx context.Context, home string, rec models.Record, files ...string) (*models.Model, error) {
 			return models.ImportWithHead(ctx, home, rec, *folder, files...)
 		}
@@ -284,20 +325,20 @@ func engineCommand(ctx context.Context, s *std, home string, args []string) erro
 	archives := f.StringArray("install", nil,
 		"install an archive `FILE` or a folder of llama.cpp "+models.EngineVersion+
 			" libraries; twice for a CUDA package and its extension")
-	onnx := f.Bool("onnx", false,
+	runtime := f.Bool("onnx", false,
 		"fetch the library of ONNX Runtime "+models.ONNXVersion+" with npm, where needed, and say where it is")
 	format := f.String("format", "table", "table or json")
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	switch {
-	case *onnx && (*gpu != "" || len(*archives) > 0):
+	case *runtime && (*gpu != "" || len(*archives) > 0):
 		return usagef("--onnx is for another library than --gpu and --install: give one of them")
 	case *gpu != "" && len(*archives) > 0:
 		return usagef("--gpu fetches what --install has already: give one of them")
 	case *format != "table" && *format != "json":
 		return usagef("unknown format %q: table or json", *format)
-	case *onnx:
+	case *runtime:
 		return fetchONNX(ctx, s, home, *format)
 	case *gpu != "":
 		return fetchEngine(ctx, s, home, *gpu)

@@ -18,11 +18,13 @@ type stackOptions struct {
 	models  map[backend.Role]*modelRefs // as the user named them
 	several bool                        // whether models may have names, so that there can be more than one of a kind
 	cache   string
-	context int
-	slots   int
-	threads int
-	trie    bool          // count the beginnings of prompts: see llama.Options
-	grace   time.Duration // of calls in flight when the command is interrupted
+
+	encoders string // what runs encoders in GGUF: a key of encoderEngines; "" is llama
+	context  int
+	slots    int
+	threads  int
+	trie     bool          // count the beginnings of prompts: see llama.Options
+	grace    time.Duration // of calls in flight when the command is interrupted
 }
 
 func (o *stackOptions) add(f *pflag.FlagSet) {
@@ -37,6 +39,9 @@ func (o *stackOptions) add(f *pflag.FlagSet) {
 	f.IntVar(&o.context, "context", 0,
 		"`TOKENS` of prompt and reply together (default what the model was trained for, at most 4096)")
 	f.IntVar(&o.slots, "slots", 0, "calls served at once (default 16; with ollama, what the server allows)")
+	f.StringVar(&o.encoders, "encoder-engine", "auto",
+		"what runs BERT models in GGUF, that embed or judge: llama, onnx (ONNX Runtime, in the kind of numbers that "+
+			"the file is for), onnx-fp32, onnx-int8, or auto: onnx where its library is installed")
 	f.IntVar(&o.threads, "threads", 0, "threads of the llama engine (default chosen by measurement)")
 }
 
@@ -108,8 +113,12 @@ type modelRefs struct {
 	of      map[string]string // by name; "" without one
 }
 
-// Set takes one more model. What stands before the first = is a name if it could be one: a path can begin with ./
+// Set takes one more model; "" is none. What stands before the first = is a name if it could be one: a path can begin
+// with ./
 func (m *modelRefs) Set(text string) error {
+	if text == "" {
+		return nil
+	}
 	name, ref, named := strings.Cut(text, "=")
 	if err := backend.CheckRoleName(name); !named || strings.ContainsAny(name, `/\:`) {
 		name, ref = "", text

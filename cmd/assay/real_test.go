@@ -47,15 +47,39 @@ func TestEncoder(t *testing.T) {
 	})
 }
 
-// TestONNX runs testdata/real/onnx.txtar with ONNX Runtime and a tiny encoder.
-func TestONNX(t *testing.T) {
-	env := real(t, "ASSAY_TEST_ORT")
-	sample, err := filepath.Abs(filepath.Join("..", "..", "backend", "onnx", "testdata", "sample"))
+// TestTrain runs testdata/real/train.txtar: a judge of one's own, with the training script, from the judge that comes
+// with Assay.
+func TestTrain(t *testing.T) {
+	env := real(t, "ASSAY_TEST_LIB")
+	const python = "/usr/bin/python3" // Debian's, which train.sh takes
+	if err := exec.Command(python, "-c", "import numpy, torch").Run(); err != nil {
+		t.Skip("there is no PyTorch: apt-get install python3-torch python3-numpy libopenblas0-pthread")
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	realScript(t, "onnx.txtar", map[string]string{"ASSAY_ONNX_LIB": env[0], "SAMPLE": sample,
-		"OLLAMA_HOST": "http://127.0.0.1:9"})
+	realScript(t, "train.txtar", map[string]string{
+		"ASSAY_LLAMA_LIB": env[0], "ENCODER": filepath.Join(root, "models", "assets", "encoder-judge.gguf"),
+		"TRAIN": filepath.Join(root, "scripts", "train-judge"), "PYTHON": python, "OLLAMA_HOST": "http://127.0.0.1:9",
+	})
+}
+
+// TestONNX runs testdata/real/onnx.txtar with ONNX Runtime and a tiny encoder.
+func TestONNX(t *testing.T) {
+	env := real(t, "ASSAY_TEST_ORT")
+	realScript(t, "onnx.txtar", map[string]string{"ASSAY_ONNX_LIB": env[0], "OLLAMA_HOST": "http://127.0.0.1:9"})
+}
+
+// TestEncoderEngine runs testdata/real/encoder_engine.txtar with one file on both engines for encoders.
+func TestEncoderEngine(t *testing.T) {
+	env := real(t, "ASSAY_TEST_LIB", "ASSAY_TEST_ORT")
+	asset, err := filepath.Abs(filepath.Join("..", "..", "models", "assets", "encoder-judge.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	realScript(t, "encoder_engine.txtar", map[string]string{"ASSAY_LLAMA_LIB": env[0], "ASSAY_ONNX_LIB": env[1],
+		"ENCODER": asset, "OLLAMA_HOST": "http://127.0.0.1:9"})
 }
 
 // TestOllama runs testdata/real/ollama.txtar with a real server and real models.

@@ -59,6 +59,7 @@ type runOptions struct {
 	calibration calibrationFlags
 	stack       stackOptions
 	prompts     string
+	examples    string
 	output      string
 	overwrite   bool
 	limit       int
@@ -86,6 +87,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	o.stack.add(f)
 	o.stack.addEncoder(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
+	f.StringVar(&o.examples, "examples", "", examplesHelp)
 	f.StringVarP(&o.output, "output", "o", "",
 		"the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard another run that the folder holds")
@@ -110,7 +112,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 }
 
 func (o *runOptions) run(ctx context.Context, s *std) error {
-	plan, err := o.plan(ctx)
+	plan, err := o.plan(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -132,10 +134,8 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	if err := metrics.Check(plan.metrics, models, plan.fields()); err != nil {
 		return usageError{err}
 	}
-	for _, j := range plan.judges {
-		if err := j.CheckModels(models); err != nil {
-			return usageError{err}
-		}
+	if err := plan.examples.fit(ctx, models, plan.metrics); err != nil {
+		return err
 	}
 	if models, err = o.prepare(ctx, s, plan, models); err != nil {
 		return err
@@ -172,6 +172,7 @@ type plan struct {
 	judges   []*all.TrainedJudge
 	judged   string // the digests of those judges' files
 	prompts  prompts.Set
+	examples givenExamples
 	maps     []runs.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
@@ -179,7 +180,7 @@ type plan struct {
 }
 
 // plan checks everything that can be checked before a model is loaded.
-func (o *runOptions) plan(ctx context.Context) (*plan, error) {
+func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 	if err := report.CheckFormat(o.format); err != nil {
 		return nil, usageError{err}
 	}
@@ -195,16 +196,18 @@ func (o *runOptions) plan(ctx context.Context) (*plan, error) {
 		return nil, usageError{err}
 	}
 	p.judges, p.judged = judges, judged
-	own = append(own, trained...)
 	profiled, err := o.profiles.load(&o.stack)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	own = append(own, profiled...)
-	if p.metrics, err = o.selectMetrics(own); err != nil {
+	if p.metrics, err = o.selectMetrics(own, trained); err != nil {
 		return nil, usageError{err}
 	}
 	if p.prompts, err = loadPrompts(o.prompts); err != nil {
+		return nil, usageError{err}
+	}
+	if p.examples, err = s.loadExamples(ctx, o.examples, &p.prompts, promptsOf(p.metrics)); err != nil {
 		return nil, usageError{err}
 	}
 	if p.maps, err = o.calibration.load(); err != nil {
@@ -261,8 +264,9 @@ func (p *plan) leaveOut(may func(metrics.Metric) bool) {
 	p.metrics = kept
 }
 
-// selectMetrics returns the metrics that are named, and after them those of the user's own that are not among them.
-func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, error) {
+// selectMetrics returns the metrics that are named, after them those of the user's own that are not among them, and
+// then the trained judges, which ask the models of their training and no others.
+func (o *runOptions) selectMetrics(own, trained []metrics.Metric) ([]metrics.Metric, error) {
 	var list []metrics.Metric
 	var err error
 	from := all.Selector{Own: own, Models: o.stack.names()}
@@ -278,14 +282,14 @@ func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, erro
 			})
 		})
 	case o.preset != "":
-		list, err = all.Preset(o.preset)
-	case own == nil:
+		list, err = from.Preset(o.preset)
+	case own == nil && trained == nil:
 		list, err = all.Preset("ragas-paper")
 	}
 	for _, m := range own {
 		list = append(list, from.Namesake(m))
 	}
-	return list, err
+	return append(list, trained...), err
 }
 
 // checkMaps refuses a calibration of a metric that is not run.
@@ -345,6 +349,7 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 			Map: o.mapping, Qrels: sum.Qrels, Complete: o.complete},
 		IdentityFields: models.Identities().Fields(),
 
+		Examples: p.examples.sha256,
 		Criteria: p.criteria,
 		Judges:   p.judged,
 		Seed:     o.seed,
@@ -356,20 +361,29 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 		m.Notes = append(slices.Clip(m.Notes), known.Notes()...)
 	}
 	m.Config.Frequencies = strings.Join(learned, ",")
-	seen := map[string]bool{}
 	for _, metric := range p.metrics {
 		m.Config.Metrics = append(m.Config.Metrics, runs.Metric{
 			Name: metric.Name, Doc: metric.Doc, Source: metric.Source,
 			Min: metric.Min, Max: metric.Max, LowerIsBetter: metric.LowerIsBetter,
 		})
-		for _, prompt := range metric.Prompts {
-			if !seen[prompt.Name] {
-				seen[prompt.Name] = true
-				m.Config.Prompts = append(m.Config.Prompts, p.prompts.For(prompt).Identity())
+	}
+	for _, prompt := range promptsOf(p.metrics) {
+		m.Config.Prompts = append(m.Config.Prompts, p.prompts.For(prompt).Identity())
+	}
+	return m
+}
+
+// promptsOf are the prompts that metrics ask with, each once.
+func promptsOf(ms []metrics.Metric) []*prompts.Prompt {
+	var list []*prompts.Prompt
+	for _, m := range ms {
+		for _, p := range m.Prompts {
+			if !slices.ContainsFunc(list, func(q *prompts.Prompt) bool { return q.Name == p.Name }) {
+				list = append(list, p)
 			}
 		}
 	}
-	return m
+	return list
 }
 
 // prepare reads the dataset once before anything is scored, if a metric depends on all rows.

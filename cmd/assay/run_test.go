@@ -28,7 +28,7 @@ func TestCountTokens(t *testing.T) {
 		if err := os.WriteFile(o.data, []byte(rows), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		p, err := o.plan(t.Context())
+		p, err := o.plan(t.Context(), &std{err: new(bytes.Buffer)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/backend/linger"
 	"github.com/assay-eval/assay/backend/llama"
-	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/backend/sched"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
@@ -65,11 +64,7 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 	}}
 	switch o.backend {
 	case "llama":
-		if onnx.Is(want.ref) {
-			engine, err = openONNX(ctx, s, o, want)
-		} else {
-			engine, err = st.openLlama(ctx, s, o, want)
-		}
+		engine, err = st.openLocal(ctx, s, o, want)
 		if err == nil {
 			options.Ahead = engine.Info().Slots
 		}

@@ -46,6 +46,7 @@ type testsetOptions struct {
 	types     []string
 	stack     stackOptions
 	prompts   string
+	examples  string
 	output    string
 	overwrite bool
 	seed      uint64
@@ -61,6 +62,7 @@ type testsetConfig struct {
 	Judge    *backend.Identity `json:"model"`
 	Embedder *backend.Identity `json:"embedder"`
 	Prompts  map[string]string `json:"prompts"`
+	Examples string            `json:"examples,omitempty"` // the SHA-256 of the file of few-shot examples
 	Seed     uint64            `json:"seed"`
 }
 
@@ -75,6 +77,7 @@ func testsetCommand(ctx context.Context, s *std, args []string) error {
 	f.StringSliceVar(&o.types, "types", []string{"single"}, "types of questions: single, several, unanswerable, noisy")
 	o.stack.add(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
+	f.StringVar(&o.examples, "examples", "", examplesHelp)
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard what the file holds")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
 	if err := parse(f, args, 0, 0); err != nil {
@@ -102,6 +105,10 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return usageError{err}
 	}
+	examples, err := s.loadExamples(ctx, o.examples, &own, testset.Prompts())
+	if err != nil {
+		return usageError{err}
+	}
 	docs, passages, err := o.corpus.read(ctx, s)
 	if err != nil {
 		return err
@@ -117,7 +124,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	config := testsetConfig{
 		Command: "testset", N: o.n, Recipe: recipe, Types: types, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},
-		Judge:  models.Judge, Embedder: models.Embedder, Prompts: testset.Versions(own),
+		Judge:  models.Judge, Embedder: models.Embedder, Prompts: testset.Versions(own), Examples: examples.sha256,
 	}
 	j, err := openJournal(s, o.output, config, o.overwrite)
 	if err != nil || j.Done {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama"
+	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -111,6 +112,9 @@ func newTuner(s *std, home, ref string) (*tuner, error) {
 	}
 	if m.Warning != "" {
 		s.warn("%s", m.Warning)
+	}
+	if onnx.Is(m.Path) {
+		return nil, errors.New("it is a model in ONNX: only GGUF files are requantised")
 	}
 	t := &tuner{s: s, home: home, model: m}
 	info, head, err := models.Check(m.Path)

@@ -20,10 +20,11 @@ import (
 )
 
 // newWordServer starts a server that speaks Ollama's protocol and answers the prompts of the three paper
-// metrics, questions of a user's own that begin with "Does", and those that make datasets, by comparing words; verdicts
-// only by the schema that must come with their prompt. The model strict wants all of the words to be the same, and
-// moody where the seed is odd; mute writes nonsense. So does each where an answer contains BABBLE; SLOW makes it wait
-// for a minute, or until the client gives up, and SLOWONCE does so the first time only.
+// metrics, questions of a user's own that begin with "Does", yes/no questions, and those that make datasets, by
+// comparing words; verdicts only by the schema that must come with their prompt. What it was shown the reply to among
+// the messages before, it replies to so. The model strict wants all of the words to be the same, and moody where the
+// seed is odd; mute writes nonsense. So does each where an answer contains BABBLE; SLOW makes it wait for a minute, or
+// until the client gives up, and SLOWONCE does so the first time only.
 func newWordServer() *httptest.Server {
 	mux := http.NewServeMux()
 	var held atomic.Bool // SLOWONCE made it wait
@@ -79,6 +80,11 @@ func newWordServer() *httptest.Server {
 			seed, _ := req.Options["seed"].(float64)
 			strict := strings.HasPrefix(req.Model, "strict") || strings.HasPrefix(req.Model, "moody") && int(seed)%2 == 1
 			res.Message.Content = wordReply(req.Messages[0].Content, last, req.Format, strict)
+			for i, m := range req.Messages[:n-1] {
+				if m.Content == last {
+					res.Message.Content = req.Messages[i+1].Content // as it was shown
+				}
+			}
 			if n > 1 && res.Message.Content == "" {
 				http.Error(w, `{"error": "a prompt that the word server was not taught"}`, http.StatusBadRequest)
 				return
@@ -133,6 +139,17 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 			return "Yes"
 		}
 		return "No"
+	case strings.HasSuffix(last, "Answer Yes or No."):
+		text, answer := part("Text:", "\n\nQuestion:"), part("Answer:", "\n")
+		question := part("Question:", "\n")
+		for _, pair := range [][2]string{{answer, text}, {question, text}, {question, answer}} {
+			if pair[0] != "" && pair[1] != "" {
+				if shared(pair[0], pair[1]) >= 0.5 {
+					return "Yes"
+				}
+				return "No"
+			}
+		}
 	case strings.Contains(system, "one number and nothing else"):
 		return "4"
 	case strings.Contains(system, "You write one question"):

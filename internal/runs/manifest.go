@@ -35,6 +35,7 @@ type Config struct {
 	Metrics []Metric `json:"metrics"`
 	backend.IdentityFields
 	Prompts  []prompts.Identity `json:"prompts,omitempty"`
+	Examples string             `json:"examples,omitempty"` // the SHA-256 of the file of few-shot examples
 	Criteria string             `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
 	Judges   string             `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
 	Seed     uint64             `json:"seed"`
@@ -104,6 +105,7 @@ func (c Config) Differs(d Config) string {
 		a, b any
 	}{
 		{"dataset", c.Dataset, d.Dataset},
+		{"file of few-shot examples", c.Examples, d.Examples},
 		{"criteria", c.Criteria, d.Criteria},
 		{"trained judges", c.Judges, d.Judges},
 		{"metrics", c.Metrics, d.Metrics},

@@ -43,6 +43,9 @@ func configChanges(base, other *runs.Run) []string {
 			add("another text of the prompt %s: version %s, not %s", p.Name, b.Prompts[i].Version, p.Version)
 		}
 	}
+	if a.Examples != b.Examples {
+		add("other few-shot examples")
+	}
 	if a.Criteria != b.Criteria {
 		add("other criteria of your own")
 	}

@@ -37,13 +37,53 @@ type (
 // The prompts, each with an example of what its templates may use.
 var (
 	answerPrompt          = prompt("answer", answerData{"<question>", []string{"<text>"}}, "<question>")
-	questionPrompt        = prompt("question", questionData{"<title>", "<text>"}, "<text>")
+	questionPrompt        = taught(prompt("question", questionData{"<title>", "<text>"}, "<text>"), questionShot)
 	questionSeveralPrompt = prompt("question_several", severalData{"<text>", "<question>"}, "<question>")
-	groundedPrompt        = prompt("grounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
-	contradictionPrompt   = prompt("contradiction", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
-	ungroundedPrompt      = prompt("ungrounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
-	incompletePrompt      = prompt("incomplete", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	groundedPrompt        = taught(prompt("grounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>"),
+		groundedShot)
+	contradictionPrompt = taught(prompt("contradiction", groundedData{"<question>", "<text>", "<answer>"},
+		"<question>"), contradictionShot)
+	ungroundedPrompt = prompt("ungrounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	incompletePrompt = prompt("incomplete", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
 )
+
+// taught is a prompt that takes few-shot examples of the user's.
+func taught(p *prompts.Prompt, shot func(*prompts.Shot) (any, string)) *prompts.Prompt {
+	p.Example.Shot = shot
+	return p
+}
+
+// questionShot shows the question that was asked about a text, unless the text is known not to help with it.
+func questionShot(s *prompts.Shot) (any, string) {
+	if metrics.Blank(s.Context) || s.Says("context_relevance") == "No" {
+		return nil, ""
+	}
+	return questionData{Text: s.Context}, oneLine(s.Question)
+}
+
+// groundedShot shows an answer of which nothing bad is known.
+func groundedShot(s *prompts.Shot) (any, string) {
+	for _, dimension := range []string{"context_relevance", "faithfulness", "answer_relevance"} {
+		if s.Says(dimension) == "No" {
+			return nil, ""
+		}
+	}
+	if metrics.Blank(s.Context) || metrics.Blank(s.Question) {
+		return nil, ""
+	}
+	return groundedData{Question: s.Question, Text: s.Context}, oneLine(s.Answer)
+}
+
+// contradictionShot shows a wrong answer beside the right one.
+func contradictionShot(s *prompts.Shot) (any, string) {
+	data, right := groundedShot(s)
+	if right == "" || metrics.Blank(s.Wrong) {
+		return nil, ""
+	}
+	d := data.(groundedData)
+	d.Answer = right
+	return d, oneLine(s.Wrong)
+}
 
 // prompt is a built-in one, whose last message must show a part of the example.
 func prompt(name string, data any, shown string) *prompts.Prompt {

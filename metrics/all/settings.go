@@ -26,7 +26,7 @@ func readSettings() []setting {
 			"token_recall_ascii = token_recall@ascii",
 		},
 		"answer_quality":   {"row_rubric = rubric@row", "rubric_reference = rubric@reference"},
-		"answer_relevance": {"token_recall_ascii = token_recall@ascii"},
+		"answer_relevance": {"logit_gated = logit@gated", "token_recall_ascii = token_recall@ascii"},
 		"answer_similarity": {
 			"bertscore_f1_idf = bertscore_f1@idf", "bertscore_precision_idf = bertscore_precision@idf",
 			"bertscore_recall_idf = bertscore_recall@idf", "bleu_ragas = bleu@ragas",
@@ -44,6 +44,7 @@ func readSettings() []setting {
 			"perplexity_at_1 = perplexity@1", "perplexity_at_3 = perplexity@3", "perplexity_at_5 = perplexity@5",
 		},
 		"faithfulness": {
+			"logit_gated = logit@gated",
 			"bertscore_k_precision_max = bertscore_k_precision@max", "k_precision_bigrams = k_precision@bigrams",
 			"k_precision_max = k_precision@max", "quoted_spans_ragas = quoted_spans@ragas",
 			"selfcheck_ngram_drawn = selfcheck_ngram@drawn",

@@ -313,6 +313,14 @@ func paperMetrics() []metrics.Metric {
 var faithfulnessClaimYesPrompt = prompts.Builtin("faithfulness_claim_yes", prompts.Example{
 	Data:  verdictData{Context: "<context>", Statement: "<statement>", Question: "<question>", History: history},
 	Shown: map[string]string{".Context": "<context>", ".Statement": "<statement>"},
+	Shot: func(s *prompts.Shot) (any, string) {
+		// What is labelled is a whole answer: it is one statement only where it has one sentence.
+		if metrics.Blank(s.Context) || len(metrics.Worded(s.Answer)) != 1 {
+			return nil, ""
+		}
+		return verdictData{Context: s.Context, Statement: s.Answer, Question: s.Question}, s.Says("faithfulness")
+	},
+	Verdict: true,
 })
 
 var faithfulnessStatementsPrompt = prompts.Builtin("faithfulness_statements", prompts.Example{

@@ -292,7 +292,4 @@ var likelihoodQuestionPrompt = prompts.Builtin("likelihood_question", prompts.Ex
 	Shown: map[string]string{".Text": "<text>"},
 })
 
-var pTruePrompt = prompts.Builtin("p_true", prompts.Example{
-	Data:  exchangeData{Question: "<question>", Answer: "<answer>", History: history},
-	Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>"},
-})
+var pTruePrompt = prompts.Builtin("p_true", exchangeExample("answer_correctness"))

@@ -153,21 +153,53 @@ func scoreCorrectnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sam
 	return score, nil
 }
 
-var answeredExample = prompts.Example{
-	Data:  answeredData{Context: "<context>", Question: "<question>", Answer: "<answer>", History: history},
-	Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Answer": "<answer>"},
+// answeredExample is that of a prompt with a context, a question and an answer. What people label faithful or complete
+// are such.
+func answeredExample(dimension string) prompts.Example {
+	return prompts.Example{
+		Data:  answeredData{Context: "<context>", Question: "<question>", Answer: "<answer>", History: history},
+		Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Answer": "<answer>"},
+		Shot: func(s *prompts.Shot) (any, string) {
+			if metrics.Blank(s.Context) || metrics.Blank(s.Answer) {
+				return nil, ""
+			}
+			return answeredData{Context: s.Context, Question: s.Question, Answer: s.Answer}, s.Says(dimension)
+		},
+		Verdict: true,
+	}
 }
 
-var faithfulnessAnswerYesPrompt = prompts.Builtin("faithfulness_answer_yes", answeredExample)
+var faithfulnessAnswerYesPrompt = prompts.Builtin("faithfulness_answer_yes", answeredExample("faithfulness"))
 
-var completenessYesPrompt = prompts.Builtin("completeness_yes", answeredExample)
+var completenessYesPrompt = prompts.Builtin("completeness_yes", answeredExample("completeness"))
 
-var answerRelevanceYesPrompt = prompts.Builtin("answer_relevance_yes", prompts.Example{
-	Data:  exchangeData{Question: "<question>", Answer: "<answer>", History: history},
-	Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>"},
-})
+var answerRelevanceYesPrompt = prompts.Builtin("answer_relevance_yes", exchangeExample("answer_relevance"))
+
+// exchangeExample is that of a prompt with a question and an answer.
+func exchangeExample(dimension string) prompts.Example {
+	return prompts.Example{
+		Data:  exchangeData{Question: "<question>", Answer: "<answer>", History: history},
+		Shown: map[string]string{".Question": "<question>", ".Answer": "<answer>"},
+		Shot: func(s *prompts.Shot) (any, string) {
+			if metrics.Blank(s.Question) || metrics.Blank(s.Answer) {
+				return nil, ""
+			}
+			return exchangeData{Question: s.Question, Answer: s.Answer}, s.Says(dimension)
+		},
+		Verdict: true,
+	}
+}
 
 var answerCorrectnessYesPrompt = prompts.Builtin("answer_correctness_yes", prompts.Example{
 	Data:  agreementData{Question: "<question>", Reference: "<reference>", Answer: "<answer>", History: history},
 	Shown: map[string]string{".Question": "<question>", ".Reference": "<reference>", ".Answer": "<answer>"},
+	Shot: func(s *prompts.Shot) (any, string) {
+		// With one reference alone is it known which one the answer agrees with.
+		if len(s.References) != 1 || metrics.Blank(s.Answer) {
+			return nil, ""
+		}
+		return agreementData{Question: s.Question, Reference: s.References[0], Answer: s.Answer},
+			s.Says("answer_correctness")
+	},
+	Verdict: true,
 })

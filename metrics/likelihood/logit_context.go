@@ -270,9 +270,16 @@ var contextRelevanceSentenceYesPrompt = prompts.Builtin("context_relevance_sente
 	Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Sentence": "<sentence>"},
 })
 
-var contextPrecisionYesPrompt = prompts.Builtin("context_precision_yes", answeredExample)
+var contextPrecisionYesPrompt = prompts.Builtin("context_precision_yes", answeredExample("context_precision"))
 
 var contextRelevanceYesPrompt = prompts.Builtin("context_relevance_yes", prompts.Example{
 	Data:  contextData{Question: "<question>", Context: "<context>", History: history},
 	Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
+	Shot: func(s *prompts.Shot) (any, string) {
+		if metrics.Blank(s.Context) || metrics.Blank(s.Question) {
+			return nil, ""
+		}
+		return contextData{Question: s.Question, Context: s.Context}, s.Says("context_relevance")
+	},
+	Verdict: true,
 })

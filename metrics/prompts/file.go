@@ -174,7 +174,7 @@ func (p *Prompt) message(file string, start int, lines []string) error {
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "template: "))
 	}
-	p.messages = append(p.messages, promptMessage{role, t})
+	p.messages = append(p.messages, promptMessage{role: role, body: t})
 	return nil
 }
 

@@ -62,7 +62,8 @@ type Prompt struct {
 
 type promptMessage struct {
 	role backend.Speaker
-	body *template.Template
+	body *template.Template // nil: it says text
+	text string
 }
 
 // A Identity says which text was asked with: what a manifest, a trained judge or a calibration records of it.
@@ -79,6 +80,10 @@ func (p *Prompt) Identity() Identity { return Identity{p.Name, p.Version, p.Dige
 func (p *Prompt) Render(data any) ([]backend.Message, error) {
 	var list []backend.Message
 	for _, m := range p.messages {
+		if m.body == nil {
+			list = append(list, backend.Message{Role: m.role, Text: m.text})
+			continue
+		}
 		var b strings.Builder
 		if err := m.body.Execute(&b, data); err != nil {
 			return nil, err
@@ -92,6 +97,11 @@ func (p *Prompt) Render(data any) ([]backend.Message, error) {
 type Example struct {
 	Data  any
 	Shown map[string]string // fields that the last message must show, and the text in Data to look for
+
+	// Shot makes of a few-shot example of the user's the data for the last message and the reply to it, which is "" if
+	// the example has nothing to show to this prompt. nil: the prompt takes no examples but its own.
+	Shot    func(s *Shot) (data any, reply string)
+	Verdict bool // that reply is Yes or No, and stands for the prompt's own words for them
 }
 
 //go:embed *.tmpl

@@ -7,7 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/assay-eval/assay/models/head"
 )
 
 // bertConfig is the part of a BERT model's config.json that its layout needs.
@@ -23,6 +26,7 @@ type bertConfig struct {
 	TypeVocab   int64   `json:"type_vocab_size"`
 	Epsilon     float64 `json:"layer_norm_eps"`
 	Vocabulary  int64   `json:"vocab_size"`
+	Pad         *int64  `json:"pad_token_id"`
 }
 
 func readBertConfig(data []byte) (*bertConfig, error) {
@@ -31,8 +35,11 @@ func readBertConfig(data []byte) (*bertConfig, error) {
 		return nil, fmt.Errorf("not a config.json: %v", err)
 	}
 	switch {
-	case c.Type != "bert":
-		return nil, fmt.Errorf("its model_type is %q; only bert is converted: fetch a GGUF file of this model", c.Type)
+	case c.Type != "bert" && c.Type != "roberta":
+		return nil, fmt.Errorf("its model_type is %q; only bert, roberta and modernbert are converted: "+
+			"fetch a GGUF file of this model", c.Type)
+	case c.Pad != nil && (*c.Pad < 0 || *c.Pad >= c.MaxPosition-1):
+		return nil, fmt.Errorf("its pad_token_id is %d, beyond its %d positions", *c.Pad, c.MaxPosition)
 	case c.Activation != "gelu":
 		return nil, fmt.Errorf("its activation is %q, where llama.cpp has gelu", c.Activation)
 	case c.Positions != "" && c.Positions != "absolute":
@@ -40,11 +47,7 @@ func readBertConfig(data []byte) (*bertConfig, error) {
 	case !(c.Epsilon > 0 && c.Epsilon < 1):
 		return nil, fmt.Errorf("its layer_norm_eps is %v", c.Epsilon)
 	}
-	for _, f := range []struct {
-		name  string
-		value int64
-		most  int64
-	}{
+	return c, checkSizes([]sizeBound{
 		{"hidden_size", c.Width, 1 << 16},
 		{"intermediate_size", c.Inner, 1 << 18},
 		{"num_hidden_layers", c.Layers, 512},
@@ -52,15 +55,27 @@ func readBertConfig(data []byte) (*bertConfig, error) {
 		{"max_position_embeddings", c.MaxPosition, 1 << 20},
 		{"type_vocab_size", c.TypeVocab, 1 << 10},
 		{"vocab_size", c.Vocabulary, 1 << 24},
-	} {
+	}, c.Width, c.Heads)
+}
+
+// A sizeBound is a size that a config.json gives, and the most that it may be.
+type sizeBound struct {
+	name  string
+	value int64
+	most  int64
+}
+
+// checkSizes reports a size out of bounds, and a width that does not divide into heads.
+func checkSizes(list []sizeBound, width, heads int64) error {
+	for _, f := range list {
 		if f.value < 1 || f.value > f.most {
-			return nil, fmt.Errorf("its %s is %d, not in 1 to %d", f.name, f.value, f.most)
+			return fmt.Errorf("its %s is %d, not in 1 to %d", f.name, f.value, f.most)
 		}
 	}
-	if c.Width%c.Heads != 0 {
-		return nil, fmt.Errorf("its hidden_size %d does not divide into %d heads", c.Width, c.Heads)
+	if width%heads != 0 {
+		return fmt.Errorf("its hidden_size %d does not divide into %d heads", width, heads)
 	}
-	return c, nil
+	return nil
 }
 
 // A bertTensor is one tensor of a BERT model: its two names and its shape as PyTorch counts.
@@ -120,6 +135,31 @@ func (c *bertConfig) fields(name string, pooling uint32, segments int64) []Field
 	}
 }
 
+// Convert writes the model of a Hugging Face folder as GGUF: a BERT (see [ConvertBERT]), RoBERTa or ModernBERT, to embed
+// or to classify. The head of a classifier that llama.cpp would not compute as its makers did is returned beside it.
+func Convert(w io.Writer, dir, name string) (note string, h *head.Head, err error) {
+	about, err := readClassifierConfig(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	convert := convertRoBERTa
+	switch about.Type {
+	case "roberta":
+	case "modernbert":
+		convert = convertModernBERT
+	default:
+		note, err = ConvertBERT(w, dir, name)
+		return note, nil, err
+	}
+	if about.classifies() {
+		if h, err = ReadHead(dir); err != nil {
+			return "", nil, err
+		}
+	}
+	note, err = convert(w, dir, name, about)
+	return note, h, err
+}
+
 // ConvertBERT writes a BERT model as GGUF, the way llama.cpp lays one out. The folder holds config.json, tokenizer.json
 // and one safetensors file. An embedding model may have 1_Pooling/config.json; where that is missing, token vectors are
 // averaged, as sentence-transformers does with a bare model; note says so.
@@ -134,6 +174,9 @@ func ConvertBERT(w io.Writer, dir, name string) (note string, err error) {
 	config, err := parseFile(filepath.Join(dir, "config.json"), readBertConfig)
 	if err != nil {
 		return "", err
+	}
+	if config.Type != "bert" {
+		return "", fmt.Errorf("its model_type is %q, not bert", config.Type)
 	}
 	vocab, err := parseFile(filepath.Join(dir, "tokenizer.json"), readWordPiece)
 	if err != nil {
@@ -182,15 +225,23 @@ func bertNames(tensors map[string]*safetensor) map[string]*safetensor {
 	return have
 }
 
-// sources pairs the tensors that the model must have with those that are there, and takes them out of these.
+// sources pairs the tensors that the model must have with those that are there.
 func (c *bertConfig) sources(have map[string]*safetensor, all []bertTensor) ([]TensorSource, error) {
+	// Of no use here: constants, and the heads that BERT was trained with.
+	return pairTensors(have, all, "embeddings.position_ids", "pooler.", "cls.predictions.", "cls.seq_relationship.")
+}
+
+// pairTensors pairs the tensors that a model must have with those that are there. Of others that are there, only those
+// whose names begin with one of useless may be.
+func pairTensors(have map[string]*safetensor, all []bertTensor, useless ...string) ([]TensorSource, error) {
 	var out []TensorSource
+	used := map[string]bool{}
 	for _, want := range all {
 		t := have[want.from]
 		if t == nil {
 			return nil, fmt.Errorf("tensor %s is not there: the file and config.json do not belong together", want.from)
 		}
-		delete(have, want.from)
+		used[want.from] = true
 		if fmt.Sprint(t.Shape) != fmt.Sprint(want.shape) {
 			return nil, fmt.Errorf("tensor %s has shape %v where config.json makes it %v",
 				want.from, t.Shape, want.shape)
@@ -198,11 +249,7 @@ func (c *bertConfig) sources(have map[string]*safetensor, all []bertTensor) ([]T
 		out = append(out, source(want, t))
 	}
 	for name := range have {
-		switch {
-		case name == "embeddings.position_ids", strings.HasPrefix(name, "pooler."),
-			strings.HasPrefix(name, "cls.predictions."), strings.HasPrefix(name, "cls.seq_relationship."):
-			// Of no use here: constants, and the heads that BERT was trained with.
-		default:
+		if !used[name] && !slices.ContainsFunc(useless, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			return nil, fmt.Errorf("tensor %s has no place in an embedding model or a classifier of texts: "+
 				"other models are not converted", name)
 		}

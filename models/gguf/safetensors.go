@@ -132,6 +132,19 @@ func (t *safetensor) floats(n int64) ([]float32, error) {
 	return out, err
 }
 
+// after is a matrix without its first rows.
+func (t *safetensor) after(rows int64) (*safetensor, error) {
+	if len(t.Shape) != 2 || t.Shape[0] <= rows {
+		return nil, fmt.Errorf("it has the shape %v, and %d rows are to be left out", t.Shape, rows)
+	}
+	skip := (t.Offsets[1] - t.Offsets[0]) / t.Shape[0] * rows
+	out := *t
+	out.Shape = []int64{t.Shape[0] - rows, t.Shape[1]}
+	out.Offsets[0] += skip
+	out.data = io.NewSectionReader(t.data, skip, out.Offsets[1]-out.Offsets[0])
+	return &out, nil
+}
+
 // maxFloats bounds the tensors that are held in memory.
 const maxFloats = 1 << 25
 
