@@ -53,20 +53,12 @@ def main(out):
 
 
 def agreement(path):
-    """The figures of each metric, high scores taken for good ones."""
+    """The figures of each metric; assay agree has turned those whose low scores are good."""
     found = {}
     for m in load(path)["metrics"]:
         figures = {k: m.get(k) for k in ("auc", "spearman")}
-        if m.get("lower_is_better"):
-            figures = {k: turned(v, 1 if k == "auc" else 0) for k, v in figures.items()}
         found[m["metric"]] = figures | {"n": m["n"]}
     return found
-
-
-def turned(e, top):
-    if e is None:
-        return None
-    return {"value": top - e["value"]} | ({"lo": top - e["hi"], "hi": top - e["lo"]} if "lo" in e else {})
 
 
 def span(e):
