@@ -26,6 +26,14 @@ func Check(ms []Metric, models Models, fields Field) error {
 			}
 		}
 	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for _, m := range ms {
+		if m.Fits != nil {
+			errs = append(errs, m.Fits(models))
+		}
+	}
 	return errors.Join(errs...)
 }
 

@@ -38,6 +38,9 @@ type Metric struct {
 
 	Prompts []*prompts.Prompt // the prompts it asks with, as they are built in
 
+	// Fits returns an error where the metric was fitted to the answers of other models than these; nil: any will do.
+	Fits func(Models) error
+
 	// At returns the metric with what stands after an @ in its name, which it reads: retrieval/ndcg@7 has a
 	// cutoff of 7. nil: nothing may stand there.
 	At func(text string) (Metric, error)

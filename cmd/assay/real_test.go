@@ -71,6 +71,17 @@ func TestONNX(t *testing.T) {
 	realScript(t, "onnx.txtar", map[string]string{"ASSAY_ONNX_LIB": env[0], "OLLAMA_HOST": "http://127.0.0.1:9"})
 }
 
+// TestEncoderEngine runs testdata/real/encoder_engine.txtar with one file on both engines for encoders.
+func TestEncoderEngine(t *testing.T) {
+	env := real(t, "ASSAY_TEST_LIB", "ASSAY_TEST_ORT")
+	asset, err := filepath.Abs(filepath.Join("..", "..", "models", "assets", "encoder-judge.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	realScript(t, "encoder_engine.txtar", map[string]string{"ASSAY_LLAMA_LIB": env[0], "ASSAY_ONNX_LIB": env[1],
+		"ENCODER": asset, "OLLAMA_HOST": "http://127.0.0.1:9"})
+}
+
 // TestOllama runs testdata/real/ollama.txtar with a real server and real models.
 func TestOllama(t *testing.T) {
 	env := real(t, "ASSAY_TEST_OLLAMA", "ASSAY_TEST_JUDGE", "ASSAY_TEST_EMBED")

@@ -131,11 +131,6 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	if err := metrics.Check(plan.metrics, models, plan.fields()); err != nil {
 		return usageError{err}
 	}
-	for _, j := range plan.judges {
-		if err := j.CheckModels(models); err != nil {
-			return usageError{err}
-		}
-	}
 	if err := plan.examples.fit(ctx, models, plan.metrics); err != nil {
 		return err
 	}
@@ -198,8 +193,7 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 		return nil, usageError{err}
 	}
 	p.judges, p.judged = judges, judged
-	own = append(own, trained...)
-	if p.metrics, err = o.selectMetrics(own); err != nil {
+	if p.metrics, err = o.selectMetrics(own, trained); err != nil {
 		return nil, usageError{err}
 	}
 	if p.prompts, err = loadPrompts(o.prompts); err != nil {
@@ -252,8 +246,9 @@ func (p *plan) leaveOut() {
 	p.metrics = kept
 }
 
-// selectMetrics returns the metrics that are named, and after them those of the user's own that are not among them.
-func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, error) {
+// selectMetrics returns the metrics that are named, after them those of the user's own that are not among them, and
+// then the trained judges, which ask the models of their training and no others.
+func (o *runOptions) selectMetrics(own, trained []metrics.Metric) ([]metrics.Metric, error) {
 	var list []metrics.Metric
 	var err error
 	from := all.Selector{Own: own, Models: o.stack.names()}
@@ -269,11 +264,11 @@ func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, erro
 			})
 		})
 	case o.preset != "":
-		list, err = all.Preset(o.preset)
-	case own == nil:
+		list, err = from.Preset(o.preset)
+	case own == nil && trained == nil:
 		list, err = all.Preset("ragas-paper")
 	}
-	return append(list, own...), err
+	return slices.Concat(list, own, trained), err
 }
 
 // checkMaps refuses a calibration of a metric that is not run.

@@ -4,7 +4,6 @@
 package all
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -39,6 +38,9 @@ var built = sync.OnceValue(func() catalogue {
 		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
 			c.defaults[dimension] = method
 		}
+	}
+	for _, m := range blends(c.byName) {
+		c.byName[m.Name] = m
 	}
 	of := make(map[string]map[string]metrics.Metric) // the settings of each method
 	old := make(map[string]bool)
@@ -116,6 +118,9 @@ func Presets() []PresetList {
 		{"fast", "the cheapest good method of each dimension: an embedding model, no judge",
 			[]string{"faithfulness/k_precision_bigrams", "answer_relevance/cosine", "context_relevance/cosine",
 				"answer_correctness/alignment"}},
+		{"local", "the judges that come with Assay: fitted to people's labels, over an encoder, words and embeddings",
+			[]string{"faithfulness/blend", "answer_relevance/blend", "context_relevance/blend",
+				"answer_correctness/blend"}},
 		{"encoder", "the trained cross-encoder that comes with Assay: a small discriminative model",
 			[]string{"faithfulness/encoder", "answer_relevance/encoder", "context_relevance/encoder",
 				"answer_correctness/encoder"}},
@@ -148,18 +153,6 @@ func Presets() []PresetList {
 			[]string{"answer_correctness/exact_match", "answer_correctness/token_f1", "answer_similarity/rougeL",
 				"answer_similarity/bleu", "answer_similarity/chrf", "answer_similarity/meteor"}},
 	}
-}
-
-// Preset returns the metrics of a preset.
-func Preset(name string) ([]metrics.Metric, error) {
-	var names []string
-	for _, p := range Presets() {
-		if p.Name == name {
-			return Select(p.Metrics)
-		}
-		names = append(names, p.Name)
-	}
-	return nil, fmt.Errorf("unknown preset %q: there are %s", name, strings.Join(names, ", "))
 }
 
 // metricNames are the names that a metric can be selected by.

@@ -226,7 +226,13 @@ func TestLoadJudge(t *testing.T) {
 		"a tree that asks elsewhere": func(j *TrainedJudge) { j.Trees[0][0].Feature = 2 },
 		"half a leaf":                func(j *TrainedJudge) { j.Trees[0][0].Left = 0 },
 		"a huge weight":              func(j *TrainedJudge) { j.Features[0].Weight = 1e300 },
-		"a bare dimension":           func(j *TrainedJudge) { j.Features[1].Metric = "length" },
+		"a model of no kind": func(j *TrainedJudge) {
+			j.Named = []backend.NamedIdentity{{Kind: "jury", As: "a"}}
+		},
+		"a model with no name": func(j *TrainedJudge) {
+			j.Named = []backend.NamedIdentity{{Kind: backend.Judge, As: "a:b"}}
+		},
+		"a bare dimension": func(j *TrainedJudge) { j.Features[1].Metric = "length" },
 		"odds that are too large": func(j *TrainedJudge) {
 			j.Features[0].Weight, j.Features[0].Deviation = 1e12, 1e-300
 		},

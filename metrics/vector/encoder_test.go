@@ -151,7 +151,7 @@ func TestEncoderCuts(t *testing.T) {
 			texts = append(texts, strings.Join(text, " "))
 		}
 		reached := 0 // sentences in the windows so far
-		for i, w := range encoderWindows(texts) {
+		for i, w := range windowsOf(texts, encoderWords) {
 			var sentences []string
 			for _, s := range tokenize.Sentences(w) {
 				sentences = append(sentences, s.Text)
@@ -174,6 +174,65 @@ func TestEncoderCuts(t *testing.T) {
 		}
 		if reached != len(all) {
 			t.Fatalf("seed %d: %d of %d sentences were shown", seed, reached, len(all))
+		}
+	}
+}
+
+// TestEncoderVerdicts holds the three verdicts, and the metrics that read them, to a head that the test sets.
+func TestEncoderVerdicts(t *testing.T) {
+	labels := []string{"faithfulness", "contradiction"}
+	said := map[string][2]float64{"It is blue.": {0.8, 0.9}, "It is red.": {0.1, 0.8}, "It is old.": {0.2, 0.1}}
+	outputs := func(p backend.Pair) []float32 {
+		return []float32{logit(said[p.Query][0]), logit(said[p.Query][1])}
+	}
+	sample := metrics.Sample{ID: "1", Answer: "It is blue. It is red. It is old.", Contexts: []string{"A blue thing."}}
+	fake := &backendtest.Fake{About: backend.Info{Ops: backend.CanClassify, Labels: labels}, Outputs: outputs}
+	models := metrics.Models{Roles: metrics.Roles{backend.Encoder: fake}}
+	for name, want := range map[string]float64{"faithfulness/encoder": 1.1 / 3, "faithfulness/encoder_least": 0.1,
+		"faithfulness/contradiction": 0.8 * 0.9} {
+		m := metrictest.Select(t, Metrics(), name)[0]
+		score, err := m.Score(t.Context(), models, &sample)
+		if err != nil || math.Abs(score.Value-want) > 1e-6 {
+			t.Fatalf("%s: %v, %v, want %v", name, score.Value, err, want)
+		}
+		verdicts := ""
+		for _, f := range score.Because {
+			verdicts += fmt.Sprintf("%s %v %.5s;", f.Text, *f.Verdict, f.Reason)
+		}
+		wants := map[string]string{
+			"faithfulness/encoder":       "It is blue. true ;It is red. false contr;It is old. false not s;",
+			"faithfulness/encoder_least": "It is red. false contr;",
+			"faithfulness/contradiction": "It is red. false contr;",
+		}[name]
+		if verdicts != wants {
+			t.Errorf("%s: verdicts %q, want %q", name, verdicts, wants)
+		}
+	}
+}
+
+// TestEncoderReadsFew checks that a sentence is read with the windows most like it, the likest first, and with no
+// more once one supports it.
+func TestEncoderReadsFew(t *testing.T) {
+	filler := strings.Repeat("The river runs to the sea and on. ", 19)
+	contexts := []string{filler + "Fish swim.", filler + "Cats sleep on sofas.", filler + "Dogs bark.", filler + "Birds fly.",
+		filler + "Cats eat fish."}
+	var read []string
+	outputs := func(chance float64) func(backend.Pair) []float32 {
+		return func(p backend.Pair) []float32 {
+			read = append(read, p.Text[len(p.Text)-10:])
+			numbers := []float32{-9, -9, -9, -9}
+			numbers[slices.Index(encoderLabels, "faithfulness")] = logit(chance)
+			return numbers
+		}
+	}
+	sample := metrics.Sample{ID: "1", Answer: "Cats sleep.", Contexts: contexts}
+	for chance, want := range map[float64][]string{0.95: {" on sofas."},
+		// Each window begins with the sentence that ended the one before.
+		0.5: {" on sofas.", "Dogs bark.", " eat fish."}} {
+		read = nil
+		got, _ := encoded(t, "faithfulness", encoderLabels, outputs(chance), sample)
+		if got.Score == nil || !slices.Equal(read, want) || !strings.HasSuffix(got.Score.Because[0].Where, " of 5") {
+			t.Errorf("at %v, read %q of %+v, want %q", chance, read, got, want)
 		}
 	}
 }
