@@ -75,8 +75,12 @@ func (s *std) showResult(r metrics.Result) {
 			s.say("  %s\n", finding(f))
 		}
 	}
+	said := make(map[string]bool) // metrics over metrics may use an answer several times
 	for _, key := range r.Calls {
-		s.say("  asked: assay show %.16s\n", key)
+		if !said[key] {
+			s.say("  asked: assay show %.16s\n", key)
+		}
+		said[key] = true
 	}
 	s.say("\n")
 }
