@@ -1,5 +1,5 @@
 # make            build assay
-# make demo       score the example dataset with the small judge that comes with Assay
+# make demo       score the example dataset with the small judges that come with Assay
 # make demo-llm   the same with a small language model: the first 16 rows by the metrics of the RAGAS paper, in minutes
 # make test       set up what the tests need, then run them all: real models and a real Ollama server included
 # make lint       gofmt, go mod tidy, go vet, staticcheck, govulncheck, in both modules
@@ -24,13 +24,13 @@ setup: build
 
 demo: build
 	@scripts/setup.sh --demo
-	./assay run --data examples/qa.jsonl --preset encoder --encoder-model encoder-judge -o $(RESULTS)
+	./assay run --data examples/qa.jsonl --preset local --encoder-model encoder-judge --embed-model minilm -o $(RESULTS)
 	@echo
 	@echo "The results lie in $(RESULTS). What to try next:"
 	@echo "  ./assay show $(RESULTS) kettle-b          a row's scores, and what they rest on"
 	@echo "  ./assay report $(RESULTS)                 the table again, or --format html, md, csv, json"
 	@echo "  ./assay metrics                             what else can be scored"
-	@echo "  ./assay run --data YOURS.jsonl --preset encoder -o DIR"
+	@echo "  ./assay run --data YOURS.jsonl --preset local -o DIR"
 	@echo "  make demo-llm                               a language model as the judge, with its reasons"
 
 demo-llm: setup

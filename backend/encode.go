@@ -11,7 +11,7 @@ import (
 type Pair struct {
 	Query string `json:"query"`
 	Text  string `json:"text"`
-	Marks []Mark `json:"marks,omitempty"` // special tokens within Text, in order. They need CanMark
+	Marks []Mark `json:"marks,omitempty"` // special tokens within a single Text, in order. They need CanMark
 }
 
 // String shows an input in a message.
@@ -89,8 +89,11 @@ func (r *EncodeRequest) Check() error {
 		if err := checkMarks(p.Text, p.Marks); err != nil {
 			return fmt.Errorf("%s %d: %w", r.Kind(), i, err)
 		}
-		if (p.Query != "" || p.Marks != nil) && !r.Output.OfPairs() {
-			return fmt.Errorf("%s %d: %w: queries and marks are for a classification head", r.Kind(), i, ErrInvalid)
+		if p.Query != "" && !r.Output.OfPairs() {
+			return fmt.Errorf("%s %d: %w: a query is for a classification head", r.Kind(), i, ErrInvalid)
+		}
+		if p.Marks != nil && (r.Output != HeadOutputs || p.Query != "") {
+			return fmt.Errorf("%s %d: %w: marks are in a single text for a classification head", r.Kind(), i, ErrInvalid)
 		}
 	}
 	return nil

@@ -26,6 +26,14 @@ func Check(ms []Metric, models Models, fields Field) error {
 			}
 		}
 	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for _, m := range ms {
+		if m.Bound != nil {
+			errs = append(errs, m.Bound(models))
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -42,6 +50,11 @@ func checkModel(m Metric, role backend.Role, b backend.Backend) error {
 	if !info.Ops.Has(want) {
 		return fmt.Errorf("%s needs %s that can %v, but %s on %s can only %v: name another",
 			m.Name, role.WithArticle(), want, info.Model, info.Engine, info.Ops)
+	}
+	if m.Fits != nil {
+		if err := m.Fits(role.Kind(), info); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
 	}
 	if role.Kind() != backend.Encoder {
 		return nil

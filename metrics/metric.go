@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
@@ -38,6 +39,13 @@ type Metric struct {
 
 	Prompts []*prompts.Prompt // the prompts it asks with, as they are built in
 
+	// Bound returns an error where the metric was fitted to the answers of other models than these; nil: any will do.
+	Bound func(Models) error
+
+	// Fits reports why a model that can do what is asked of its role will not do: its labels are others, say. nil: any
+	// will do.
+	Fits func(role backend.Role, info backend.Info) error
+
 	// At returns the metric with what stands after an @ in its name, which it reads: retrieval/ndcg@7 has a
 	// cutoff of 7. nil: nothing may stand there.
 	At func(text string) (Metric, error)
@@ -64,6 +72,42 @@ type Finding struct {
 	Value   *float64 `json:"value,omitempty"`   // a similarity or probability
 	Reason  string   `json:"reason,omitempty"`  // the judge's own words
 	Where   string   `json:"where,omitempty"`   // where in the contexts: "context 2", "window 1 of 3"
+	Marks   []Mark   `json:"marks,omitempty"`   // the stretches of Text that count against it
+}
+
+// A Mark is a stretch of a [Finding]'s Text: the bytes from Low up to but not including High, which lie between
+// characters. Those of a text are in order and do not overlap.
+type Mark struct {
+	Low   int     `json:"low"`
+	High  int     `json:"high"`
+	Value float64 `json:"value"` // a probability
+}
+
+// A Part is a stretch of a [Finding]'s Text.
+type Part struct {
+	Text   string
+	Marked bool
+}
+
+// Parts are the Text of a finding in order, cut at its Marks. A mark that is not of the text, as a file may hold one, is
+// left out.
+func (f *Finding) Parts() []Part {
+	var list []Part
+	at := 0
+	add := func(to int, marked bool) {
+		if at < to {
+			list = append(list, Part{f.Text[at:to], marked})
+			at = to
+		}
+	}
+	for _, m := range f.Marks {
+		if m.Low >= at && m.Low < m.High && m.High <= len(f.Text) {
+			add(m.Low, false)
+			add(m.High, true)
+		}
+	}
+	add(len(f.Text), false)
+	return list
 }
 
 // Sentinel errors of a [Metric]'s Score.

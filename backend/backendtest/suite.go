@@ -184,11 +184,42 @@ func (s *suite) testUnsupported(t *testing.T) {
 		_, err := s.b.Score(t.Context(), scoreOf("Hello.", "Hi"))
 		checkError(t, "Score", err, errors.ErrUnsupported)
 	}
+	s.testUnsupportedParts(t)
 	for _, e := range encodings() {
 		if !s.info.Ops.Has(e.output.Op()) {
 			_, err := s.b.Encode(t.Context(), e.request(e.input("Hello.")))
 			checkError(t, "Encode, "+e.name, err, errors.ErrUnsupported)
 		}
+	}
+}
+
+// testUnsupportedParts checks that special tokens within texts, and documents, are refused where they cannot be given.
+func (s *suite) testUnsupportedParts(t *testing.T) {
+	check := func(what string, needs backend.Ops, change func(*[]backend.Message, *[]string)) {
+		t.Helper()
+		if s.info.Ops.Has(needs) {
+			return
+		}
+		if s.info.Ops.Has(backend.CanGenerate) {
+			req := s.ask("Hello.")
+			change(&req.Messages, &req.Documents)
+			_, err := s.b.Generate(t.Context(), req)
+			checkError(t, "Generate with "+what, err, errors.ErrUnsupported)
+		}
+		if s.info.Ops.Has(backend.CanChoose) {
+			req := scoreOf("Hello.", "Hi")
+			change(&req.Messages, &req.Documents)
+			_, err := s.b.Score(t.Context(), req)
+			checkError(t, "Score with "+what, err, errors.ErrUnsupported)
+		}
+	}
+	marks := []backend.Mark{{At: 2, Token: "eos"}}
+	check("marks", backend.CanMark, func(m *[]backend.Message, _ *[]string) { (*m)[0].Marks = marks })
+	check("documents", backend.CanReadDocuments, func(_ *[]backend.Message, d *[]string) { *d = []string{"It rains."} })
+	if s.info.Ops.Has(backend.CanClassify) && !s.info.Ops.Has(backend.CanMark) {
+		req := &backend.EncodeRequest{Output: backend.HeadOutputs, Inputs: []backend.Pair{{Text: "Hello.", Marks: marks}}}
+		_, err := s.b.Encode(t.Context(), req)
+		checkError(t, "Encode with marks", err, errors.ErrUnsupported)
 	}
 }
 

@@ -74,8 +74,7 @@ func (c *chat) render(messages []backend.Message, documents ...string) ([]part, 
 
 // said returns a question with its answer, as a reward model reads it: nothing follows the answer's turn.
 func (c *chat) said(p backend.Pair) ([]part, error) {
-	messages := []backend.Message{{Role: backend.User, Text: p.Query},
-		{Role: backend.Assistant, Text: p.Text, Marks: p.Marks}}
+	messages := []backend.Message{{Role: backend.User, Text: p.Query}, {Role: backend.Assistant, Text: p.Text}}
 	if p.Query == "" {
 		messages = messages[1:]
 	}

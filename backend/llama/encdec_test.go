@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -295,7 +296,7 @@ func TestT5ScoreReference(t *testing.T) {
 	for _, gated := range []bool{false, true} {
 		m := newTinyT5(gated)
 		e := open(t, Options{Model: m.write(t), Threads: 1})
-		if want := backend.CanGenerate | backend.CanScore | backend.CanChoose; e.Info().Ops != want {
+		if want := backend.CanGenerate | backend.CanScore | backend.CanChoose | backend.CanMark; e.Info().Ops != want {
 			t.Errorf("Ops are %v, want %v", e.Info().Ops, want)
 		}
 		continuations := []string{"yes", "no", "q", "x y z", "x y q", "xylophone!", long}
@@ -325,6 +326,43 @@ func TestT5ScoreReference(t *testing.T) {
 			t.Errorf("gated %v: log-probabilities differ by up to %v", gated, worst)
 		}
 		t.Logf("gated %v: log-probabilities differ by up to %.1e", gated, worst)
+	}
+}
+
+// TestT5MarksReference checks that an end token within a prompt is that token, and that a text which spells it is not:
+// the form of MiniCheck-Flan-T5, whose answer is the first token after it.
+func TestT5MarksReference(t *testing.T) {
+	testLib(t)
+	m := newTinyT5(true)
+	e := open(t, Options{Model: m.write(t), Threads: 1})
+	document, claim := "predict: The quick fox", "a dog jumps"
+	got, err := e.Score(t.Context(), &backend.ScoreRequest{
+		Messages: []backend.Message{{Role: backend.User, Text: document + claim,
+			Marks: []backend.Mark{{At: len(document), Token: "eos"}}}},
+		Continuations: []string{"1", "0"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := slices.Concat(m.cut(document), []int{t5End}, m.cut(claim), []int{t5End})
+	if got.PromptTokens != len(prompt) {
+		t.Errorf("%d tokens of prompt, want %d", got.PromptTokens, len(prompt))
+	}
+	read := m.encode(prompt)
+	for i, word := range []string{"1", "0"} {
+		if want := m.logProbs(read, m.cut(word)); math.Abs(got.LogProbs[i][0]-want[0]) > 1e-3 {
+			t.Errorf("%s has the log-probability %v, want %v", word, got.LogProbs[i][0], want[0])
+		}
+	}
+	spelt, err := e.Score(t.Context(), &backend.ScoreRequest{Messages: say("user", document+"</s>"+claim),
+		Continuations: []string{"1"}})
+	if err != nil || spelt.PromptTokens <= len(prompt) {
+		t.Errorf("a prompt that spells the token has %d tokens, %v", spelt.PromptTokens, err)
+	}
+	_, err = e.Score(t.Context(), &backend.ScoreRequest{Continuations: []string{"1"}, Messages: []backend.Message{
+		{Role: backend.User, Text: "a", Marks: []backend.Mark{{At: 1, Token: "sep"}}}}})
+	if !errors.Is(err, backend.ErrInvalid) {
+		t.Errorf("a token that T5 lacks: %v", err)
 	}
 }
 

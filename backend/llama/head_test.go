@@ -115,7 +115,7 @@ func TestHeadReference(t *testing.T) {
 		folder, w := headFolder(t, config, shapes)
 		e := withHead(t, m.write(t, closed()...), folder)
 		info := e.Info()
-		if info.Ops != backend.CanClassify || !slices.Equal(info.Labels, want.Labels) ||
+		if info.Ops != backend.CanClassify|backend.CanMark || !slices.Equal(info.Labels, want.Labels) ||
 			info.Activation != want.Activation {
 			t.Errorf("%v: %v, labels %q, activation %q", config["model_type"], info.Ops, info.Labels, info.Activation)
 		}
@@ -184,7 +184,7 @@ func TestHeadT5(t *testing.T) {
 	})
 	path := m.write(t)
 	e := withHead(t, path, folder)
-	if e.Info().Ops != backend.CanClassify {
+	if e.Info().Ops != backend.CanClassify|backend.CanMark {
 		t.Errorf("it can %v", e.Info().Ops)
 	}
 	var want [][]float64
@@ -223,7 +223,7 @@ func TestHeadReward(t *testing.T) {
 		"architectures": []string{"LlamaForSequenceClassification"}}, nil,
 		map[string]*floats{"score.weight": {shape: []int{len(words), tinyWidth}, values: rows}})
 	e := withHead(t, path, folder)
-	if e.Info().Ops != backend.CanClassify {
+	if e.Info().Ops != backend.CanClassify|backend.CanMark {
 		t.Errorf("it can %v", e.Info().Ops)
 	}
 	got, err := backend.Classify(t.Context(), e,

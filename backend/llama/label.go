@@ -14,10 +14,6 @@ import (
 
 // label cuts a pair into tokens, and finds those of its text and where they stand in it.
 func (m *model) label(p backend.Pair) (input, error) {
-	if len(p.Marks) > 0 {
-		return input{}, fmt.Errorf("%w: there are no special tokens within a text whose tokens are labelled",
-			backend.ErrInvalid)
-	}
 	tokens, err := m.pair(p)
 	if err != nil {
 		return input{}, err

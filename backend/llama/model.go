@@ -269,23 +269,24 @@ func (m *model) ops() backend.Ops {
 	var ops backend.Ops
 	switch {
 	case m.writer != nil:
-		ops |= backend.CanGenerate | backend.CanScore | backend.CanChoose | backend.CanConstrain
+		ops |= backend.CanGenerate | backend.CanScore | backend.CanChoose | backend.CanConstrain |
+			backend.CanMark
 	case m.encdec != nil: // the vocabulary of T5 has no braces
-		ops |= backend.CanGenerate | backend.CanScore | backend.CanChoose
+		ops |= backend.CanGenerate | backend.CanScore | backend.CanChoose | backend.CanMark
 	}
 	switch {
 	case m.reader == nil:
 	case m.reader.head != nil && m.reader.head.Pooling == head.Each:
 		ops |= backend.CanLabelTokens
 	case m.reader.ranks:
-		ops |= backend.CanClassify
+		ops |= backend.CanClassify | backend.CanMark
 	default:
 		ops |= backend.CanEmbed | backend.CanEmbedTokens
 	}
-	if m.chat != nil && m.chat.documents {
+	if m.writer != nil && m.chat.documents {
 		ops |= backend.CanReadDocuments
 	}
-	return ops | backend.CanMark
+	return ops
 }
 
 // speller returns what spells a reply.

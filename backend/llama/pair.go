@@ -17,9 +17,9 @@ import (
 func (m *model) pair(p backend.Pair) ([]llama.Token, error) {
 	v := m.vocab
 	switch {
-	case m.judge != "":
+	case m.judge != "" && len(p.Marks) == 0:
 		return v.cut(pairParts(m.judge, p)), nil
-	case m.chat != nil:
+	case m.chat != nil && len(p.Marks) == 0:
 		parts, err := m.chat.said(p)
 		if err != nil {
 			return nil, err
@@ -40,18 +40,17 @@ func (m *model) pair(p backend.Pair) ([]llama.Token, error) {
 		}
 	}
 	add(true, v.bos)
-	segment := llama.Token(0)
+	second := math.MaxInt // where the second text begins
 	if p.Query != "" {
 		tokens = append(tokens, v.tokens(p.Query, false)...)
 		add(llama.VocabGetAddEOS(v.handle), eos)
 		add(llama.VocabGetAddSEP(v.handle), sep)
-		segment = llama.Token(m.segmentB)
+		second = len(tokens)
 	}
-	second := len(tokens)
 	tokens = append(tokens, v.cut(marked(p.Text, p.Marks))...)
 	add(llama.VocabGetAddEOS(v.handle), eos)
 	for i := second; i < len(tokens); i++ {
-		tokens[i] += segment
+		tokens[i] += llama.Token(m.segmentB)
 	}
 	return tokens, nil
 }
@@ -71,11 +70,7 @@ func pairParts(template string, p backend.Pair) []part {
 		if mark == "" {
 			return parts
 		}
-		if mark == "{document}" {
-			parts = append(parts, marked(p.Text, p.Marks)...)
-		} else {
-			parts = append(parts, part{text: texts[mark]})
-		}
+		parts = append(parts, part{text: texts[mark]})
 		template = template[at+len(mark):]
 	}
 }

@@ -204,7 +204,7 @@ func TestRerankReference(t *testing.T) {
 		m := newTinyBert(labels...)
 		m.heads = heads
 		e := open(t, Options{Model: m.write(t, flags...), Threads: 1})
-		if want := backend.CanClassify; e.Info().Ops != want {
+		if want := backend.CanClassify | backend.CanMark; e.Info().Ops != want {
 			t.Errorf("Ops are %v, want %v", e.Info().Ops, want)
 		}
 		got, err := backend.Classify(t.Context(), e, pairs)

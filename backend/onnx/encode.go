@@ -22,6 +22,9 @@ func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backe
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
+	if needs := req.Needs(); !e.info.Ops.Has(needs) {
+		return nil, backend.Unsupported(e.info, needs)
+	}
 	leave, err := e.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -92,11 +95,17 @@ type input struct {
 // tokens that are asked for.
 func (e *Engine) tokens(output backend.Output, p backend.Pair) (in input, err error) {
 	text := 0
-	if p.Query == "" {
-		in.Encoded, err = e.cutter.Single(p.Text)
-	} else {
+	switch {
+	case p.Query != "":
 		in.Encoded, err = e.cutter.Pair(p.Query, p.Text)
 		text = 1
+	case len(p.Marks) > 0:
+		in.Encoded, err = e.cutter.Marked(backend.Marked(p.Text, p.Marks))
+	default:
+		in.Encoded, err = e.cutter.Single(p.Text)
+	}
+	if unknown := (*tokenizer.UnknownError)(nil); errors.As(err, &unknown) {
+		return in, backend.UnknownToken(e.info, unknown.Name)
 	}
 	n := len(in.IDs)
 	each := output == backend.TokenEmbeddings || output == backend.TokenOutputs

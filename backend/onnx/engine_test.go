@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,6 +24,18 @@ func (words) Single(text string) (tokenizer.Encoded, error) { return encodeWords
 
 func (words) Pair(first, second string) (tokenizer.Encoded, error) {
 	return encodeWords(first, second), nil
+}
+
+// Marked has 2 for every special token.
+func (words) Marked(before string, specials, after []string) (tokenizer.Encoded, error) {
+	if slices.Contains(specials, "no such token") {
+		return tokenizer.Encoded{}, &tokenizer.UnknownError{Name: "no such token"}
+	}
+	e := encodeWords(append([]string{before}, after...)...)
+	for i := range e.Types {
+		e.Types[i] = 0
+	}
+	return e, nil
 }
 
 // Locate finds the words again.
@@ -117,7 +130,7 @@ func TestInfo(t *testing.T) {
 	folder := tinyFolder(t, "last_hidden_state", "logits")
 	i := openTiny(t, Options{Model: folder}).Info()
 	if i.Model != "tiny" || i.Context != 256 || i.Slots != runtime.GOMAXPROCS(0) ||
-		i.Ops != backend.CanEmbed|backend.CanEmbedTokens|backend.CanClassify ||
+		i.Ops != backend.CanEmbed|backend.CanEmbedTokens|backend.CanClassify|backend.CanMark ||
 		strings.Join(i.Labels, " ") != "entailment neutral contradiction" ||
 		!strings.HasPrefix(i.Engine, "ONNX Runtime 1.") || !strings.HasSuffix(i.Engine, Kernels()+" fp32") {
 		t.Errorf("Info is %+v", i)
@@ -133,7 +146,7 @@ func TestInfo(t *testing.T) {
 	if other := openTiny(t, Options{Model: folder}).Info(); other.Digest == i.Digest {
 		t.Error("with another tokenizer the digest is the same")
 	}
-	if head := openTiny(t, Options{Model: tinyFolder(t, "logits")}).Info(); head.Ops != backend.CanClassify {
+	if head := openTiny(t, Options{Model: tinyFolder(t, "logits")}).Info(); head.Ops != backend.CanClassify|backend.CanMark {
 		t.Errorf("a classification head alone can %v", head.Ops)
 	}
 }
@@ -249,9 +262,10 @@ func TestExternal(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, "link.data")); err != nil {
 		t.Skip(err)
 	}
-	for _, name := range []string{"link.onnx", "absent.onnx", "up.onnx"} {
+	for name, want := range map[string]string{"link.onnx": "cp -rL", "absent.onnx": "no such file", "up.onnx": "not the path"} {
 		o := Options{Lib: os.Getenv("ASSAY_TEST_ORT"), Model: filepath.Join(dir, name), cutter: words{}}
-		if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "its weights are said to lie in") {
+		if _, err := Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "its weights are said to lie in") ||
+			runtime.GOOS != "windows" && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -317,6 +331,29 @@ func TestChoice(t *testing.T) {
 	}
 	if Is(files(t, map[string]string{"config.json": "{}", "onnx/readme": ""})) {
 		t.Error("a folder without a graph is one of ONNX")
+	}
+}
+
+// TestHalfOutput reads numbers of 16 bits from integers of 32.
+func TestHalfOutput(t *testing.T) {
+	library(t)
+	var g graph.Graph
+	g.Input("input_ids", graph.Int32, "batch", "tokens")
+	g.Ints("from", []int64{0}, 1)
+	g.Ints("to", []int64{2}, 1)
+	g.Ints("along", []int64{1}, 1)
+	g.Node("Slice", "two", []string{"input_ids", "from", "to", "along"})
+	g.Node("Cast", "logits", []string{"two"}, graph.Int("to", int64(graph.Float16)))
+	g.Output("logits", graph.Float16, "batch", 2)
+	dir := files(t, map[string]string{"model.onnx": string(g.Model("tiny"))})
+	e, err := Open(t.Context(), Options{Lib: os.Getenv("ASSAY_TEST_ORT"), Model: dir, cutter: spelled{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	got, err := backend.Classify(t.Context(), e, []backend.Pair{{Query: "2047 31", Text: "9"}, {Text: "0 6"}})
+	if want := [][]float32{{2047, 31}, {0, 6}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v (%v), want %v", got, err, want)
 	}
 }
 

@@ -313,6 +313,10 @@ func (f folder) external(names []string) error {
 	defer root.Close()
 	for _, name := range names {
 		fi, err := root.Stat(name)
+		if link, _ := root.Lstat(name); err != nil && link != nil && link.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("its weights are said to lie in %.200q, a link to nothing in its folder, as a download cache "+
+				"has them: make a copy with the files themselves (cp -rL), and name that", name)
+		}
 		if err != nil {
 			return fmt.Errorf("its weights are said to lie in %.200q: %w", name, err)
 		}

@@ -198,10 +198,10 @@ func (c *config) reading(outputs []Slot) (reading, error) {
 		switch name, rank := out.Name, len(out.Shape); {
 		case name == "logits" && rank == 2:
 			r.head = name
-			r.ops |= backend.CanClassify
+			r.ops |= backend.CanClassify | backend.CanMark
 		case name == "logits" && rank == 3 && c.wholeSequences():
 			r.head, r.first = name, true
-			r.ops |= backend.CanClassify
+			r.ops |= backend.CanClassify | backend.CanMark
 		case name == "logits" && rank == 3:
 			r.labels = name
 			r.ops |= backend.CanLabelTokens

@@ -73,8 +73,5 @@ func readCriteria(file string) ([]byte, error) {
 
 // findMetric returns the one of own with a name, or else the built-in metric.
 func findMetric(own []metrics.Metric, name string) ([]metrics.Metric, error) {
-	if i := slices.IndexFunc(own, func(m metrics.Metric) bool { return m.Name == name }); i >= 0 {
-		return own[i : i+1], nil
-	}
-	return all.Select([]string{name})
+	return all.Selector{Own: own}.Select([]string{name})
 }

@@ -70,19 +70,26 @@ func wantedExamples(asked []*prompts.Prompt) string {
 		strings.Join(names, ", ")
 }
 
-// fit refuses examples that leave the judge no room for a question, before every row fails by them.
+// fit refuses examples that leave a judge no room for a question, before every row fails by them.
 func (g givenExamples) fit(ctx context.Context, models metrics.Models, ms []metrics.Metric) error {
-	for _, prompt := range promptsOf(ms) {
-		if !slices.ContainsFunc(g.taught, func(t prompts.Taught) bool { return t.Prompt == prompt.Name }) {
+	for _, role := range backend.SortRoles(models.Roles) {
+		judge := models.Roles[role]
+		if role.Kind() != backend.Judge || !judge.Info().Ops.Has(backend.CanChoose) {
 			continue
 		}
-		err := fewshot.Fits(ctx, models, prompt)
-		if errors.Is(err, backend.ErrPromptTooLong) {
-			return usageError{withHint(fmt.Errorf("--examples %s: %w", g.file, err),
-				"leave some out, choose shorter ones, or give the judge a larger context")}
-		}
-		if err != nil {
-			return err
+		asked := metrics.Models{Roles: metrics.Roles{backend.Judge: judge}, Prompts: models.Prompts}
+		for _, prompt := range promptsOf(ms) {
+			if !slices.ContainsFunc(g.taught, func(t prompts.Taught) bool { return t.Prompt == prompt.Name }) {
+				continue
+			}
+			err := fewshot.Fits(ctx, asked, prompt)
+			if errors.Is(err, backend.ErrPromptTooLong) {
+				return usageError{withHint(fmt.Errorf("--examples %s: %s: %w", g.file, role.Title(), err),
+					"leave some out, choose shorter ones, or give the model a larger context")}
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

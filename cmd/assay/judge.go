@@ -60,6 +60,7 @@ type judgeTrainOptions struct {
 	features    []string
 	method      string
 	folds       int
+	bySource    bool
 	output      string
 	predictions string
 	seed        uint64
@@ -75,6 +76,9 @@ func judgeTrain(ctx context.Context, s *std, args []string) error {
 		"look only at these metrics or dimensions (default all that the runs have in common)")
 	f.StringVar(&o.method, "method", "", "linear, trees or both (default: the one that does best on other rows)")
 	f.IntVar(&o.folds, "folds", 10, "parts that the rows are dealt into for the figures")
+	f.BoolVar(&o.bySource, "by-source", false,
+		"leave out each dataset in turn for the figures, count each as much as any other, and let no better score "+
+			"lower the prediction")
 	f.StringVarP(&o.output, "output", "o", "", "write the judge to `FILE`")
 	f.StringVar(&o.predictions, "predictions", "", "write to a CSV `FILE` what was predicted for each row without it")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of how the rows are dealt")
@@ -90,7 +94,7 @@ func judgeTrain(ctx context.Context, s *std, args []string) error {
 		return err
 	}
 	file, predictions, err := study.TrainJudge(ctx, rows, study.TrainOptions{
-		Tool: "assay " + buildVersion(), Dimension: o.dimension, Method: o.method, Folds: o.folds, Seed: o.seed,
+		Tool: "assay " + buildVersion(), Dimension: o.dimension, Method: o.method, Folds: o.folds, Seed: o.seed, BySource: o.bySource,
 	})
 	if err != nil {
 		return err
@@ -128,6 +132,8 @@ func (o *judgeTrainOptions) check() error {
 		return usagef("--dimension %q: it takes small letters and _", o.dimension)
 	case o.method != "" && !slices.Contains(judge.Methods(), o.method):
 		return usagef("--method %q: %s", o.method, strings.Join(judge.Methods(), ", "))
+	case o.bySource && o.method != "" && o.method != "linear":
+		return usagef("--by-source fits a linear judge: leave out --method %s", o.method)
 	case o.folds < 4 || o.folds > 1000:
 		return usagef("--folds %d: from 4 to 1000", o.folds)
 	}

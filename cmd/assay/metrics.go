@@ -146,6 +146,15 @@ func (s *std) overview(list []metrics.Metric) {
 	for _, p := range all.Presets() {
 		fmt.Fprintf(s.out, "  --preset %-12s %s\n", p.Name, p.Doc)
 	}
+	fmt.Fprintf(s.out, "\nJudges of your own are asked by profiles, each in the form that it was trained on (--judge-profile, "+
+		"docs/judges.md):\n\n")
+	for _, p := range all.Profiles() {
+		var names []string
+		for _, m := range p.Metrics() {
+			names = append(names, m.Name)
+		}
+		fmt.Fprintf(s.out, "  %-21s %s\n", p.Name, strings.Join(names, ", "))
+	}
 }
 
 // marked is a star for a default.
@@ -214,7 +223,11 @@ func (s *std) explain(ctx context.Context, m metrics.Metric, texts prompts.Set) 
 	s.describe(m)
 	for _, p := range m.Prompts {
 		p = texts.For(p)
-		fmt.Fprintf(s.out, "\nprompt %s, version %s\n\n", p.Name, p.Version)
+		if p.Version == "" { // a judge's profile
+			fmt.Fprintf(s.out, "\n%s\n\n", p.Name)
+		} else {
+			fmt.Fprintf(s.out, "\nprompt %s, version %s\n\n", p.Name, p.Version)
+		}
 		for line := range strings.Lines(p.Text) {
 			fmt.Fprint(s.out, strings.TrimRight("  "+line, " "))
 		}

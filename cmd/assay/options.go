@@ -113,8 +113,12 @@ type modelRefs struct {
 	of      map[string]string // by name; "" without one
 }
 
-// Set takes one more model. What stands before the first = is a name if it could be one: a path can begin with ./
+// Set takes one more model; "" is none. What stands before the first = is a name if it could be one: a path can begin
+// with ./
 func (m *modelRefs) Set(text string) error {
+	if text == "" {
+		return nil
+	}
 	name, ref, named := strings.Cut(text, "=")
 	if err := backend.CheckRoleName(name); !named || strings.ContainsAny(name, `/\:`) {
 		name, ref = "", text

@@ -55,6 +55,7 @@ type runOptions struct {
 	preset      string
 	criteria    criteriaOptions
 	judges      judgeFlags
+	profiles    profileFlags
 	calibration calibrationFlags
 	stack       stackOptions
 	prompts     string
@@ -80,6 +81,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 		"a named list of metrics (default ragas-paper, without --metrics and criteria)")
 	o.criteria.add(f)
 	o.judges.add(f)
+	o.profiles.add(f)
 	o.calibration.add(f, "show a metric's mean as a probability, too, by the `MAP` of assay calibrate; repeatable")
 	o.stack.several = true
 	o.stack.add(f)
@@ -128,13 +130,9 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	}
 	defer st.close()
 	models := metrics.Models{Roles: st.roles, Prompts: plan.prompts, Seed: o.seed}
+	s.hintProfiles(st.roles, plan.metrics)
 	if err := metrics.Check(plan.metrics, models, plan.fields()); err != nil {
 		return usageError{err}
-	}
-	for _, j := range plan.judges {
-		if err := j.CheckModels(models); err != nil {
-			return usageError{err}
-		}
 	}
 	if err := plan.examples.fit(ctx, models, plan.metrics); err != nil {
 		return err
@@ -178,7 +176,7 @@ type plan struct {
 	maps     []runs.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
-	left     []metrics.Metric // of the preset, because the dataset lacks a column
+	left     []metrics.Metric // of the preset or a profile, because the dataset lacks a column
 }
 
 // plan checks everything that can be checked before a model is loaded.
@@ -198,8 +196,12 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 		return nil, usageError{err}
 	}
 	p.judges, p.judged = judges, judged
-	own = append(own, trained...)
-	if p.metrics, err = o.selectMetrics(own); err != nil {
+	profiled, err := o.profiles.load(&o.stack)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	own = append(own, profiled...)
+	if p.metrics, err = o.selectMetrics(own, trained); err != nil {
 		return nil, usageError{err}
 	}
 	if p.prompts, err = loadPrompts(o.prompts); err != nil {
@@ -223,9 +225,7 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if o.preset != "" {
-		p.leaveOut()
-	}
+	p.leaveOut(func(m metrics.Metric) bool { return o.preset != "" || o.ofProfile(m, profiled) })
 	if err := errors.Join(o.stack.checkNames(p.metrics), p.checkMaps(), o.checkData(&p)); err != nil {
 		p.data.Close()
 		return nil, usageError{err}
@@ -233,11 +233,23 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 	return &p, nil
 }
 
-// leaveOut takes out the metrics for which the dataset has no columns, unless that are all of them: a preset
-// is for datasets of several kinds.
-func (p *plan) leaveOut() {
+// ofProfile reports whether a metric came with a profile, and was not named by itself.
+func (o *runOptions) ofProfile(m metrics.Metric, profiled []metrics.Metric) bool {
+	full, _, _ := strings.Cut(m.Name, "@")
+	if !slices.ContainsFunc(profiled, func(p metrics.Metric) bool { return p.Name == full }) {
+		return false
+	}
+	return !slices.ContainsFunc(o.metrics, func(name string) bool {
+		named, _, _ := strings.Cut(strings.TrimSpace(name), "@")
+		return named == full
+	})
+}
+
+// leaveOut takes out the metrics for which the dataset has no columns, of those that may be left out, unless that are
+// all of them: a preset, or a judge's profile, is for datasets of several kinds.
+func (p *plan) leaveOut(may func(metrics.Metric) bool) {
 	has := p.fields()
-	fits := func(m metrics.Metric) bool { return has.Has(m.Needs) }
+	fits := func(m metrics.Metric) bool { return has.Has(m.Needs) || !may(m) }
 	if !slices.ContainsFunc(p.metrics, fits) {
 		return
 	}
@@ -252,8 +264,9 @@ func (p *plan) leaveOut() {
 	p.metrics = kept
 }
 
-// selectMetrics returns the metrics that are named, and after them those of the user's own that are not among them.
-func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, error) {
+// selectMetrics returns the metrics that are named, after them those of the user's own that are not among them, and
+// then the trained judges, which ask the models of their training and no others.
+func (o *runOptions) selectMetrics(own, trained []metrics.Metric) ([]metrics.Metric, error) {
 	var list []metrics.Metric
 	var err error
 	from := all.Selector{Own: own, Models: o.stack.names()}
@@ -269,11 +282,14 @@ func (o *runOptions) selectMetrics(own []metrics.Metric) ([]metrics.Metric, erro
 			})
 		})
 	case o.preset != "":
-		list, err = all.Preset(o.preset)
-	case own == nil:
+		list, err = from.Preset(o.preset)
+	case own == nil && trained == nil:
 		list, err = all.Preset("ragas-paper")
 	}
-	return append(list, own...), err
+	for _, m := range own {
+		list = append(list, from.Namesake(m))
+	}
+	return append(list, trained...), err
 }
 
 // checkMaps refuses a calibration of a metric that is not run.
@@ -400,7 +416,7 @@ func (s *std) announce(p *plan, kept int) {
 	s.note("%d samples, %s", p.data.Summary().Rows, strings.Join(names, ", "))
 	has := p.fields()
 	for _, m := range p.left {
-		s.note("%s is left out of the preset: the dataset has no %v", m.Name, m.Needs&^has)
+		s.note("%s is left out: the dataset has no %v", m.Name, m.Needs&^has)
 	}
 	if kept > 0 {
 		s.note("going on after the %d samples of an earlier attempt", kept)

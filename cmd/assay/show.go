@@ -91,7 +91,14 @@ func finding(f metrics.Finding) string {
 	if f.Value != nil {
 		fmt.Fprintf(&b, ", %.3f", *f.Value)
 	}
-	fmt.Fprintf(&b, ": %s", f.Text)
+	b.WriteString(": ")
+	for _, part := range f.Parts() {
+		if part.Marked {
+			b.WriteString("⟦" + part.Text + "⟧")
+		} else {
+			b.WriteString(part.Text)
+		}
+	}
 	if f.Where != "" {
 		fmt.Fprintf(&b, " (%s)", f.Where)
 	}
@@ -134,8 +141,11 @@ func (s *std) showGeneration(e *cache.Entry) error {
 	s.say("asked    temperature %v, at most %d tokens, seed %d, draw %d\n",
 		req.Sampling.Temperature, req.MaxTokens, req.Sampling.Seed, req.Draw)
 	s.say("tokens   %d of prompt, %d of reply, stopped by %s\n", g.PromptTokens, g.OutputTokens, g.Stop)
+	for _, d := range req.Documents {
+		s.say("\n--- document\n%s\n", d)
+	}
 	for _, m := range req.Messages {
-		s.say("\n--- %s\n%s\n", m.Role, m.Text)
+		s.say("\n--- %s\n%s\n", m.Role, backend.Pair{Text: m.Text, Marks: m.Marks})
 	}
 	s.say("\n--- reply\n%s\n", g.Text)
 	return nil

@@ -124,6 +124,13 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 		for i, s := range tokenize.Sentences(part("Answer:", "")) {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
 		}
+	case strings.Contains(system, "check a claim against a document"):
+		if shared(part("Claim:", ""), part("Document:", "Claim:")) >= 0.7 {
+			return "Yes"
+		}
+		return "No"
+	case strings.Contains(system, "<evaluation_criteria>"):
+		return "<feedback>The words were read.</feedback>\n<score>4</score>"
 	case strings.Contains(system, "check statements"):
 		return verdictReply(part("Text:", "Statements:"), part("Statements:", "Verdicts:"), schema, strict)
 	case strings.Contains(system, "one word: Yes or No"):

@@ -321,3 +321,75 @@ func TestClearly(t *testing.T) {
 		}
 	}
 }
+
+// A feature that may only raise the label has no weight where its own would be negative, and the others are then what
+// they would be without it; at the optimum no weight of the right sign could be better.
+func TestSigns(t *testing.T) {
+	table := drawn(3, 400, func(rng *rand.Rand, x []float64) float64 {
+		return stats.Logistic(2*x[0] - x[1] + rng.NormFloat64())
+	})
+	free := newDesign(table)
+	if w := free.fit(1, free.start()); w[0] <= 0 || w[1] >= 0 {
+		t.Fatalf("the free weights are %v: the test needs one above and one below 0", w)
+	}
+	table.Signs = make([]int, len(table.Features))
+	for k := range table.Signs {
+		table.Signs[k] = 1
+	}
+	d := newDesign(table)
+	w := d.fit(1, d.start())
+	for k := range table.Features {
+		slope := w[k]
+		for i, x := range d.x {
+			slope += (stats.Logistic(d.odds(w, x)) - d.labels[i]) * x[k]
+		}
+		if w[k] < 0 || w[k] > 0 && math.Abs(slope) > 1e-3 || w[k] == 0 && slope < 0 {
+			t.Errorf("column %d: the weight is %v and the slope there %v", k, w[k], slope)
+		}
+	}
+	if w[0] <= 0 || w[1] != 0 {
+		t.Errorf("the weights are %v", w)
+	}
+}
+
+// Where sources are told apart, each is predicted by what was fitted without it, and a small one counts as much as a
+// large one.
+func TestSources(t *testing.T) {
+	table := &Table{Features: []string{"x/a"}}
+	add := func(source, n int, label func(x float64) float64) {
+		rng := rand.New(rand.NewPCG(uint64(source), 1))
+		for range n {
+			x := rng.Float64()
+			table.Rows = append(table.Rows, []float64{x})
+			table.Labels = append(table.Labels, label(x))
+			table.Sources = append(table.Sources, source)
+		}
+	}
+	up := func(x float64) float64 { return math.Round(x) }
+	down := func(x float64) float64 { return 1 - math.Round(x) }
+	add(0, 1000, up)
+	add(1, 60, down)
+	add(2, 60, down)
+	add(3, 60, down)
+	out, err := Train(t.Context(), table, Options{Methods: []string{"linear"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := out.Judge.Features[0].Weight; w >= 0 {
+		t.Errorf("the weight is %v, though three sources of four say that it is negative", w)
+	}
+	for i, part := range out.Parts {
+		if part != table.Sources[i] {
+			t.Fatalf("row %d of source %d was predicted with part %d", i, table.Sources[i], part)
+		}
+	}
+	means, n := [2]float64{}, [2]float64{} // of what is predicted for source 0: low values, high ones
+	for i, x := range table.Rows[:1000] {
+		half := int(math.Round(x[0]))
+		means[half] += out.Predictions[i]
+		n[half]++
+	}
+	if means[1]/n[1] >= means[0]/n[0] {
+		t.Errorf("a source that is left out is predicted as it says itself: %v of %v rows", means, n)
+	}
+}

@@ -15,6 +15,7 @@ package judge
 
 import (
 	"math"
+	"slices"
 
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics/all"
@@ -26,22 +27,55 @@ type Table struct {
 	Rows     [][]float64 // the values of each row, NaN where the metric does not apply
 	Labels   []float64   // in [0, 1]: 0 is the lowest label
 	Groups   []string    // "": the row is in none; nil: no row is in one
+	Sources  []int       // which data the row is of, counted from 0; nil where that plays no part
+	Signs    []int       // 1 where a feature may only raise the label, -1 where only lower it; nil: all may do both
 }
 
 // only is the table of some of the rows.
 func (t *Table) only(rows []int) *Table {
-	part := &Table{Features: t.Features}
+	part := &Table{Features: t.Features, Signs: t.Signs}
 	for _, i := range rows {
 		part.Rows, part.Labels = append(part.Rows, t.Rows[i]), append(part.Labels, t.Labels[i])
 		if t.Groups != nil {
 			part.Groups = append(part.Groups, t.Groups[i])
 		}
+		if t.Sources != nil {
+			part.Sources = append(part.Sources, t.Sources[i])
+		}
 	}
 	return part
 }
 
-// deal deals the rows into parts and returns the rows of each.
+// weights are what the rows count in fitting: where sources are told apart, each source as much as any other, and all
+// together as many as there are rows.
+func (t *Table) weights() []float64 {
+	list, size := make([]float64, len(t.Rows)), map[int]int{}
+	for _, s := range t.Sources {
+		size[s]++
+	}
+	for i := range list {
+		list[i] = 1
+		if t.Sources != nil {
+			list[i] = float64(len(t.Rows)) / float64(len(size)*size[t.Sources[i]])
+		}
+	}
+	return list
+}
+
+// bySource returns the rows of each source.
+func (t *Table) bySource() [][]int {
+	list := make([][]int, 1+slices.Max(t.Sources))
+	for i, s := range t.Sources {
+		list[s] = append(list[s], i)
+	}
+	return slices.DeleteFunc(list, func(rows []int) bool { return len(rows) == 0 })
+}
+
+// deal deals the rows into parts and returns the rows of each. Where sources are told apart, each is a part.
 func (t *Table) deal(parts int, seed uint64) [][]int {
+	if t.Sources != nil {
+		return t.bySource()
+	}
 	list := make([][]int, parts)
 	for i, part := range stats.Folds(len(t.Rows), parts, stats.Options{Seed: seed, Groups: t.Groups}) {
 		list[part] = append(list[part], i)

@@ -61,7 +61,7 @@ func Train(ctx context.Context, t *Table, o Options) (*Outcome, error) {
 			"advisable", len(t.Rows), leastRows)
 	case low == high:
 		return nil, errors.New("all labels are alike: there is nothing to learn")
-	case len(parts) < 4:
+	case len(parts) < 3 || len(parts) < 4 && t.Sources == nil:
 		return nil, fmt.Errorf("the rows are in %d groups only: too few to train on some and test on others",
 			len(parts))
 	}
@@ -112,9 +112,12 @@ func (t *Table) telling() (kept *Table, dropped []string) {
 			dropped = append(dropped, f.Metric)
 		}
 	}
-	kept = &Table{Labels: t.Labels, Groups: t.Groups}
+	kept = &Table{Labels: t.Labels, Groups: t.Groups, Sources: t.Sources}
 	for _, k := range keep {
 		kept.Features = append(kept.Features, t.Features[k])
+		if t.Signs != nil {
+			kept.Signs = append(kept.Signs, t.Signs[k])
+		}
 	}
 	for _, row := range t.Rows {
 		values := make([]float64, len(keep))
@@ -136,7 +139,7 @@ type recipe struct {
 }
 
 // penalties are tried from the strongest on, each fit beginning where the one before it ended.
-var penalties = []float64{3000, 1000, 300, 100, 30, 10, 3, 1, 0.3}
+var penalties = []float64{100_000, 10_000, 3000, 1000, 300, 100, 30, 10, 3, 1, 0.3}
 
 const (
 	mostDepth  = 3
@@ -224,11 +227,43 @@ func (t *Table) choosePenalty(parts [][]int, rest []*Table) (odds []float64, pen
 	}
 	best := math.Inf(1)
 	for p, v := range penalties {
-		if l := loss(all[p], t.Labels); l < best {
+		l := loss(all[p], t.Labels)
+		if t.Sources != nil {
+			l = -t.concordance(all[p]) // how often labels are high in a source says nothing of another
+		}
+		if l < best {
 			best, odds, penalty = l, all[p], v
 		}
 	}
 	return odds, penalty
+}
+
+// concordance is the mean over the sources of how often, of two rows of one with different labels, the one with the
+// higher label has the higher odds; equal odds count half (Harrell's C; of labels that are true and false it is the AUC).
+func (t *Table) concordance(odds []float64) float64 {
+	sum, sources := 0.0, t.bySource()
+	for _, rows := range sources {
+		wins, pairs := 0.0, 0.0
+		for i, a := range rows {
+			for _, b := range rows[:i] {
+				if t.Labels[a] == t.Labels[b] {
+					continue
+				}
+				pairs++
+				switch up := t.Labels[a] > t.Labels[b]; {
+				case odds[a] == odds[b]:
+					wins += 0.5
+				case odds[a] > odds[b] == up:
+					wins++
+				}
+			}
+		}
+		if pairs == 0 {
+			wins, pairs = 0.5, 1
+		}
+		sum += wins / pairs / float64(len(sources))
+	}
+	return sum
 }
 
 // chooseTrees grows the trees of all parts side by side and stops where more of them make it no better.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -137,7 +138,10 @@ type (
 		Metric, Dimension, Value, Class, Error, More string
 		Findings                                     []findingView
 	}
-	findingView struct{ Kind, Text, Value, Where, Reason, Class string }
+	findingView struct {
+		Kind, Value, Where, Reason, Class string
+		Parts                             []metrics.Part
+	}
 )
 
 func (r *Report) view(verdicts []Verdict) runView {
@@ -220,7 +224,7 @@ func (r *Report) facts() []factView {
 			fmt.Sprintf("%s on %s, %s, context %d", m.Name, m.Engine, m.Digest, m.Context)})
 	}
 	for _, p := range c.Prompts {
-		facts = append(facts, factView{"prompt", p.Name + " " + p.Version})
+		facts = append(facts, factView{"prompt", strings.TrimSpace(p.Name + " " + p.Version)})
 	}
 	for _, m := range c.Metrics {
 		facts = append(facts, factView{"metric", m.Name + ": " + m.Source})
@@ -258,7 +262,7 @@ func (r *Report) resultView(res metrics.Result) resultView {
 			v.More = fmt.Sprintf("%d more: results.jsonl has them all.", len(res.Score.Because)-i)
 			break
 		}
-		fv := findingView{Kind: f.Kind, Text: clip(f.Text), Where: clip(f.Where), Reason: clip(f.Reason)}
+		fv := findingView{Kind: f.Kind, Parts: clipParts(f.Parts()), Where: clip(f.Where), Reason: clip(f.Reason)}
 		if f.Value != nil {
 			fv.Value = number(*f.Value)
 		}
@@ -291,6 +295,24 @@ func (r *Report) class(name string, value float64) string {
 		return "middle"
 	}
 	return "good"
+}
+
+// clipParts is clip for a text that is cut into parts.
+func clipParts(parts []metrics.Part) []metrics.Part {
+	left := mostText
+	for i, p := range parts {
+		n := utf8.RuneCountInString(p.Text)
+		if left -= n; left < 0 {
+			runes := []rune(p.Text)
+			p.Text = string(runes[:n+left])
+			more := -left
+			for _, rest := range parts[i+1:] {
+				more += utf8.RuneCountInString(rest.Text)
+			}
+			return append(slices.Clone(parts[:i]), p, metrics.Part{Text: fmt.Sprintf(" … (%d more characters)", more)})
+		}
+	}
+	return parts
 }
 
 // clip bounds a text, and says that it did.

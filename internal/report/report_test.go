@@ -382,6 +382,30 @@ func TestHTMLIsSafe(t *testing.T) {
 	}
 }
 
+// The words of an answer that count against it are marked in it, whatever they are. A long answer is cut all the same.
+func TestMarkedWords(t *testing.T) {
+	m := runstest.Manifest("a/x")
+	text := "It costs 14 <b>gold</b> coins."
+	low := strings.Index(text, "14")
+	long := strings.Repeat("ö", 3000)
+	r, err := Summarize(t.Context(), &m, each([]metrics.Result{
+		scored("one", "a/x", 0.1, metrics.Finding{Kind: "answer", Text: text,
+			Marks: []metrics.Mark{{Low: low, High: strings.Index(text, " coins"), Value: 0.9}}}),
+		scored("two", "a/x", 0.2, metrics.Finding{Kind: "answer", Text: long,
+			Marks: []metrics.Mark{{Low: 2, High: 5000, Value: 0.9}}}),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := render(t, Options{Format: "html"}, r)
+	for _, want := range []string{"It costs <mark>14 &lt;b&gt;gold&lt;/b&gt;</mark> coins.",
+		"ö<mark>" + strings.Repeat("ö", mostText-1) + "</mark> … (1000 more characters)"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not hold %q", want)
+		}
+	}
+}
+
 // A terminal must not be steered by what a sample says.
 func TestTableIsSafe(t *testing.T) {
 	for _, format := range []string{"table", "md"} {

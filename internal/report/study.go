@@ -326,7 +326,28 @@ func judgeFile(f *study.JudgeFile) []section {
 		notes = append(notes,
 			"left out, since they do not vary or nearly no row has them: "+strings.Join(f.Training.Dropped, ", "))
 	}
-	return append(judgeFigures(&f.Figures), t, section{notes: append(notes, f.Training.Warnings()...)})
+	sections := judgeFigures(&f.Figures)
+	if f.Sources != nil {
+		sections = append(sections, judgeSources(f.Sources))
+	}
+	return append(sections, t, section{notes: append(notes, f.Training.Warnings()...)})
+}
+
+// judgeSources tells what a judge is worth on each source of its labels, fitted to the others.
+func judgeSources(f *study.SourceFigures) section {
+	t := section{header: []string{"left out in turn", "n", "measure", "judge", "mean of features", "best feature",
+		"judge less mean", "judge less best"}}
+	difference := func(d study.AgreeDifference) string { return signed(d.Difference) + inBrackets(d.Lo, d.Hi) }
+	for _, s := range f.Sources {
+		t.rows = append(t.rows, []any{s.Dataset, s.N, s.Measure, estimate{s.Judge}, s.Mean,
+			fmt.Sprintf("%s %s", number(s.Alone[s.LessBest.First]), s.LessBest.First), difference(s.LessMean),
+			difference(s.LessBest)})
+	}
+	t.rows = append(t.rows, []any{"mean over sources", f.LessMean.N, "", f.Judge, f.Mean,
+		fmt.Sprintf("%s %s", number(f.Alone[f.LessBest.First]), f.LessBest.First), difference(f.LessMean),
+		difference(f.LessBest)})
+	t.notes = []string{"the best feature of a source was picked on its rows, and that of all as the best on average"}
+	return t
 }
 
 func judgeKind(f *study.JudgeFile) string {

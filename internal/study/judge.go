@@ -19,6 +19,8 @@ import (
 type JudgeFile struct {
 	Training JudgeTraining `json:"training"`
 	Figures  JudgeFigures  `json:"figures"`
+
+	Sources *SourceFigures `json:"sources,omitempty"` // of a judge trained by source
 	all.TrainedJudge
 }
 
@@ -76,7 +78,11 @@ type TrainOptions struct {
 	Dimension string // what the labels are about: the metric is Dimension/judge
 	Method    string // one of judge.Methods; "": the one that does best on other rows
 	Folds     int    // of the outer cross-validation, from which the figures are
-	Seed      uint64
+
+	// BySource has every dataset count as much as any other and left out in turn for the figures. The judge is then
+	// linear, and monotone: no better value of a feature lowers what it predicts.
+	BySource bool
+	Seed     uint64
 }
 
 // TrainJudge trains a judge on rows, and predicts each row without its part.
@@ -85,7 +91,15 @@ func TrainJudge(ctx context.Context, rows *JudgeRows, o TrainOptions) (*JudgeFil
 	if o.Method != "" {
 		options.Methods = []string{o.Method}
 	}
-	out, err := judge.Train(ctx, rows.table(), options)
+	table := rows.table()
+	if o.BySource {
+		signs, err := rows.signs()
+		if err != nil {
+			return nil, nil, err
+		}
+		table.Sources, table.Signs, options.Methods = rows.sources(), signs, []string{"linear"}
+	}
+	out, err := judge.Train(ctx, table, options)
 	if ctx.Err() != nil {
 		return nil, nil, err
 	}
@@ -103,6 +117,12 @@ func TrainJudge(ctx context.Context, rows *JudgeRows, o TrainOptions) (*JudgeFil
 		return nil, nil, err
 	}
 	file.Figures.On = "rows not fitted to"
+	if o.BySource {
+		file.Figures.On = "sources not fitted to"
+		if file.Sources, err = rows.bySource(file.Metric, predicted, drawing(ctx, o.Seed)); err != nil {
+			return nil, nil, err
+		}
+	}
 	if text, err := json.Marshal(file.TrainedJudge); err != nil {
 		return nil, nil, err
 	} else if _, err := all.LoadJudge(text); err != nil {

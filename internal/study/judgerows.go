@@ -357,6 +357,15 @@ func (r *JudgeRows) table() *judge.Table {
 	return t
 }
 
+// sources are the datasets of the rows, counted from 0.
+func (r *JudgeRows) sources() []int {
+	list := make([]int, len(r.rows))
+	for i, row := range r.rows {
+		list[i] = row.set
+	}
+	return list
+}
+
 // inUnits puts shares, from 0 to 1, into the labels' units.
 func (r *JudgeRows) inUnits(shares []float64) []float64 {
 	list := make([]float64, len(shares))

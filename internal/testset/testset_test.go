@@ -422,7 +422,7 @@ func TestPrompts(t *testing.T) {
 	for _, p := range Prompts() {
 		messages, err := p.Render(p.Example.Data)
 		if err != nil || !strings.Contains(messages[len(messages)-1].Text, p.Example.Shown["what it is about"]) {
-			t.Errorf("%s: %q, %v", p.Name, messages, err)
+			t.Errorf("%s: %+v, %v", p.Name, messages, err)
 		}
 	}
 }

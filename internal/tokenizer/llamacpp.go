@@ -90,6 +90,27 @@ func (t *llamaCPP) Pair(first, second string) (Encoded, error) {
 	return e, err
 }
 
+// Marked implements [Tokenizer]. The vocabulary names BERT's special tokens only.
+func (t *llamaCPP) Marked(before string, specials, after []string) (Encoded, error) {
+	var e Encoded
+	if len(specials) != len(after) {
+		return e, fmt.Errorf("%d special tokens with %d texts after them", len(specials), len(after))
+	}
+	named := map[string]int{"bos": t.BOS, "cls": t.BOS, "eos": t.EOS, "sep": t.Sep}
+	t.special(&e, true, t.BOS)
+	err := t.text(&e, 0, before)
+	for i, name := range specials {
+		id, known := named[name]
+		if !known {
+			return Encoded{}, &UnknownError{name}
+		}
+		t.special(&e, true, id)
+		err = errors.Join(err, t.text(&e, 0, after[i]))
+	}
+	t.special(&e, true, t.Sep)
+	return e, err
+}
+
 // special adds a special token, if it is wanted.
 func (t *llamaCPP) special(e *Encoded, wanted bool, id int) {
 	if wanted {

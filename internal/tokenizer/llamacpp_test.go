@@ -39,6 +39,13 @@ func TestLlamaCPP(t *testing.T) {
 		"[CLS]| the|[SEP]| caf|e| .|[SEP]" || slices.ContainsFunc(pair.Types, func(t int64) bool { return t != 0 }) {
 		t.Errorf("the pair is %+v (%v)", pair, err)
 	}
+	marked, err := c.Marked("the", []string{"sep"}, []string{"cafe"})
+	if err != nil || !slices.Equal(marked.IDs, []int64{2, 4, 3, 5, 6, 3}) {
+		t.Errorf("with a mark it is %v (%v)", marked.IDs, err)
+	}
+	if _, err := c.Marked("the", []string{"[SEP]"}, []string{""}); err == nil {
+		t.Error("a special token goes by another name than the four")
+	}
 	places, err := c.Locate("The Café.")
 	if want := [][2]int{{0, 3}, {4, 7}, {7, 9}, {9, 10}}; err != nil || !slices.Equal(places, want) {
 		t.Errorf("the tokens stand at %v, want %v (%v)", places, want, err)

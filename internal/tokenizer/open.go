@@ -16,6 +16,18 @@ import (
 // tokenizer_config.json and special_tokens_map.json say of it. Where tokenizer_config.json says otherwise of lower case,
 // accents and Chinese than the tokenizer.json of BERT's family, it is followed, as Hugging Face's library does.
 func Open(folder string) (Tokenizer, error) {
+	p, err := open(folder)
+	if err != nil {
+		return nil, err
+	}
+	if p.called, err = specialNames(folder); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// open is Open, but for the names of special tokens.
+func open(folder string) (*pipeline, error) {
 	data, err := read(folder, "tokenizer.json")
 	if err == nil {
 		return parseIn(folder, data)
@@ -52,7 +64,7 @@ func Open(folder string) (Tokenizer, error) {
 }
 
 // parseIn reads the tokenizer.json of a folder.
-func parseIn(folder string, data []byte) (Tokenizer, error) {
+func parseIn(folder string, data []byte) (*pipeline, error) {
 	var c struct {
 		Class   string `json:"tokenizer_class"`
 		Lower   *bool  `json:"do_lower_case"`
@@ -67,7 +79,7 @@ func parseIn(folder string, data []byte) (Tokenizer, error) {
 		return nil, fmt.Errorf("tokenizer_config.json: %w", err)
 	}
 	if !slices.Contains(bertClasses, strings.TrimSuffix(c.Class, "Fast")) {
-		return Parse(data)
+		return parse(data, func(*part) {})
 	}
 	return parse(data, func(p *part) {
 		if p.Type != "BertNormalizer" {
@@ -200,5 +212,6 @@ func (c bertConfig) pipeline(list string) (*pipeline, error) {
 		model:     m,
 		single:    []slot{cls, {text: 0}, sep},
 		pair:      []slot{cls, {text: 0}, sep, {text: 1, kind: 1}, last},
+		specials:  v.spellings(),
 	}, nil
 }

@@ -45,10 +45,16 @@ type addedToken struct {
 }
 
 // Parse reads a tokenizer.json.
-func Parse(data []byte) (Tokenizer, error) { return parse(data, func(*part) {}) }
+func Parse(data []byte) (Tokenizer, error) {
+	p, err := parse(data, func(*part) {})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
 
 // parse is Parse, with a change to what the file says of each component.
-func parse(data []byte, change func(*part)) (Tokenizer, error) {
+func parse(data []byte, change func(*part)) (*pipeline, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("tokenizer.json: %d bytes are more than %d", len(data), maxFile)
 	}
@@ -96,7 +102,7 @@ func (f *file) pipeline(change func(*part)) (*pipeline, error) {
 	if err := v.fix(t); err != nil {
 		return nil, fmt.Errorf("post_processor: %w", err)
 	}
-	p := &pipeline{steps: steps, splitters: splitters, single: t.single, pair: t.pair}
+	p := &pipeline{steps: steps, splitters: splitters, single: t.single, pair: t.pair, specials: v.spellings()}
 	if p.model, err = m.model(v); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}

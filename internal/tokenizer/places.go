@@ -116,7 +116,7 @@ func (p *pipeline) Locate(text string) ([][2]int, error) {
 	if len(text) > maxText || !utf8.ValidString(text) {
 		return nil, errors.New("the text is too long, or not UTF-8")
 	}
-	tokens, err := p.encode(piece{text: text, from: placesOf(text)})
+	tokens, err := p.encode(piece{text: text, first: true, from: placesOf(text)})
 	if err != nil {
 		return nil, err
 	}

@@ -60,6 +60,11 @@ type Tokenizer interface {
 	// Pair encodes two texts, such as a question and a passage, or a premise and a hypothesis.
 	Pair(first, second string) (Encoded, error)
 
+	// Marked encodes one text in which special tokens stand: what comes before the first of them, then each with the
+	// text after it. They go by the names bos, eos, sep, cls and pad, or as the vocabulary spells them. One that it lacks
+	// is an [UnknownError].
+	Marked(before string, specials, after []string) (Encoded, error)
+
 	// Locate tells where each token of a text stands in it: the bytes from the first number up to the second. There is
 	// one for each token that Single or Pair makes of the text, special ones left out, in their order; where one begins
 	// never goes back. Both numbers lie between characters, and around the stretch there is no white space that belongs
@@ -75,6 +80,8 @@ type pipeline struct {
 	model     model
 	single    []slot
 	pair      []slot
+	specials  map[string]int32  // the special tokens by their spelling
+	called    map[string]string // the spelling of those that a folder's configuration names
 }
 
 // slot is a place of a template: special tokens, or the text (0 or 1).
@@ -85,26 +92,35 @@ type slot struct {
 }
 
 func (p *pipeline) Single(text string) (Encoded, error) {
-	return p.fill(p.single, text)
+	return p.filled(p.single, text)
 }
 
 func (p *pipeline) Pair(first, second string) (Encoded, error) {
-	return p.fill(p.pair, first, second)
+	return p.filled(p.pair, first, second)
 }
 
-// fill puts texts into a template.
-func (p *pipeline) fill(template []slot, texts ...string) (Encoded, error) {
+// filled puts texts into a template.
+func (p *pipeline) filled(template []slot, texts ...string) (Encoded, error) {
 	all := make([][]token, len(texts))
 	for i, text := range texts {
-		if len(text) > maxText {
-			return Encoded{}, fmt.Errorf("a text of %d bytes is longer than %d", len(text), maxText)
-		}
-		tokens, err := p.encode(piece{text: strings.ToValidUTF8(text, "\uFFFD")})
-		if err != nil {
+		var err error
+		if all[i], err = p.tokens(text, true); err != nil {
 			return Encoded{}, err
 		}
-		all[i] = tokens
 	}
+	return p.fill(template, all...), nil
+}
+
+// tokens cuts a text into tokens. First says that no special token stands before it.
+func (p *pipeline) tokens(text string, first bool) ([]token, error) {
+	if len(text) > maxText {
+		return nil, fmt.Errorf("a text of %d bytes is longer than %d", len(text), maxText)
+	}
+	return p.encode(piece{text: strings.ToValidUTF8(text, "\uFFFD"), first: first})
+}
+
+// fill puts the tokens of texts into a template.
+func (p *pipeline) fill(template []slot, all ...[]token) Encoded {
 	var e Encoded
 	for _, s := range template {
 		tokens := s.tokens
@@ -119,7 +135,7 @@ func (p *pipeline) fill(template []slot, texts ...string) (Encoded, error) {
 			e.Pairs = append(e.Pairs, s.text)
 		}
 	}
-	return e, nil
+	return e
 }
 
 // encode gives the tokens of a text, without special ones; where they stand in it, if the text comes with its places.
@@ -142,7 +158,7 @@ func (p *pipeline) encode(text piece) ([]token, error) {
 			if inner.text == "" {
 				continue
 			}
-			pieces := []piece{{inner.text, inner.first && outer.first, inner.from}}
+			pieces := []piece{{inner.text, inner.first && outer.first && text.first, inner.from}}
 			for _, split := range p.splitters {
 				pieces = split(pieces)
 			}

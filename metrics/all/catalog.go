@@ -4,19 +4,20 @@
 package all
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/agent"
 	"github.com/assay-eval/assay/metrics/criteria"
 	"github.com/assay-eval/assay/metrics/form"
 	"github.com/assay-eval/assay/metrics/judged"
 	"github.com/assay-eval/assay/metrics/likelihood"
+	"github.com/assay-eval/assay/metrics/profile"
 	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/metrics/retrieval"
 	"github.com/assay-eval/assay/metrics/text"
@@ -39,6 +40,9 @@ var built = sync.OnceValue(func() catalogue {
 		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
 			c.defaults[dimension] = method
 		}
+	}
+	for _, m := range blends(c.byName) {
+		c.byName[m.Name] = m
 	}
 	of := make(map[string]map[string]metrics.Metric) // the settings of each method
 	old := make(map[string]bool)
@@ -72,6 +76,9 @@ var built = sync.OnceValue(func() catalogue {
 			also.Aliases = slices.DeleteFunc(also.Aliases, func(name string) bool { return name == alias })
 			c.byName[alias] = also
 		}
+	}
+	for _, m := range profile.Metrics() { // can be selected, but are no methods of Assay's own: see [Profiles]
+		c.byName[m.Name] = m
 	}
 	return c
 })
@@ -116,6 +123,9 @@ func Presets() []PresetList {
 		{"fast", "the cheapest good method of each dimension: an embedding model, no judge",
 			[]string{"faithfulness/k_precision_bigrams", "answer_relevance/cosine", "context_relevance/cosine",
 				"answer_correctness/alignment"}},
+		{"local", "the judges that come with Assay: fitted to people's labels, over an encoder, words and embeddings",
+			[]string{"faithfulness/blend", "answer_relevance/blend", "context_relevance/blend",
+				"answer_correctness/blend"}},
 		{"encoder", "the trained cross-encoder that comes with Assay: a small discriminative model",
 			[]string{"faithfulness/encoder", "answer_relevance/encoder", "context_relevance/encoder",
 				"answer_correctness/encoder"}},
@@ -150,17 +160,15 @@ func Presets() []PresetList {
 	}
 }
 
-// Preset returns the metrics of a preset.
-func Preset(name string) ([]metrics.Metric, error) {
-	var names []string
-	for _, p := range Presets() {
-		if p.Name == name {
-			return Select(p.Metrics)
-		}
-		names = append(names, p.Name)
-	}
-	return nil, fmt.Errorf("unknown preset %q: there are %s", name, strings.Join(names, ", "))
-}
+// Profiles are the judge profiles that come with Assay, sorted by name. Their metrics, "dimension/profile", can be
+// selected as those of [All] can, and need a model that the user brings.
+func Profiles() []*profile.Profile { return profile.Shipped() }
+
+// LoadProfile reads a user's own profile: see [profile.Load].
+func LoadProfile(file string, text []byte) (*profile.Profile, error) { return profile.Load(file, text) }
+
+// Recognise returns the profiles for a model: see [profile.Recognise].
+func Recognise(info backend.Info) []*profile.Profile { return profile.Recognise(info) }
 
 // metricNames are the names that a metric can be selected by.
 func metricNames() []string { return slices.Sorted(maps.Keys(built().byName)) }

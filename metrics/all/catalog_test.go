@@ -91,7 +91,8 @@ func TestSelect(t *testing.T) {
 	}
 	refuse("retrieval/iprec@1.1", "the recall is a number from 0 to 1")
 	refuse("retrieval/r_precision@0", "the multiple is a number above 0")
-	refuse("faithfulness@7", "faithfulness/claims@7: it asks a model as judge, and none has a name: --model")
+	refuse("faithfulness@7", "metric faithfulness/claims takes nothing after an @ but the name of a model, a jury or "+
+		`draws, and has "7" there: --model`)
 	refuse("answer_correctness/contains@7", `answer_correctness/contains@7: what may stand after the @ is normalised`)
 	refuse("retrieval/ndcg@7,retrieval/ndcg@07", "metric retrieval/ndcg@7 is named twice")
 	refuse("retrievel/ndcg@7", "did you mean retrieval/ndcg?")
@@ -100,6 +101,28 @@ func TestSelect(t *testing.T) {
 	}
 	if _, err := Preset("nonsense"); err == nil || !strings.Contains(err.Error(), "ragas-paper") {
 		t.Errorf("an unknown preset: %v", err)
+	}
+	models := Selector{Models: []backend.Role{"judge:a", "embedder:b"}}
+	preset := func(name, want string) {
+		t.Helper()
+		ms, err := models.Preset(name)
+		var names []string
+		for _, m := range ms {
+			names = append(names, m.Name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	preset("fast@b", "faithfulness/k_precision_bigrams answer_relevance/cosine@b context_relevance/cosine@b "+
+		"answer_correctness/alignment@b")
+	preset("ragas-paper@a@draws=3", "faithfulness/claims@a@draws=3 answer_relevance/questions@a@draws=3 "+
+		"context_relevance/sentences@a@draws=3")
+	for name, want := range map[string]string{"encoder@a": "asks a model as encoder", "lexical@draws=3": "may stand after",
+		"ragas@draws=0": "a whole number", "nonsense@a": "ragas-paper"} {
+		if _, err := models.Preset(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -160,8 +183,10 @@ func TestSelectModels(t *testing.T) {
 	refuse("length/words@a", `metric length/words takes nothing after an @, but has "a" there`)
 	refuse("retrieval/ndcg@a", "the cutoff is a whole number")
 	refuse("faithfulness@", "none of them is called")
-	refuse("faithfulness@jury=a", "faithfulness/claims@jury: a jury has at least two models: jury=ONE+OTHER")
+	refuse("faithfulness@jury=a",
+		"faithfulness/claims@jury: a jury has at least two models, and at most 25: jury=ONE+OTHER")
 	refuse("faithfulness@jury=a+a", "a is in it twice")
+	refuse("faithfulness@jury=a"+strings.Repeat("+b", 25), "at most 25")
 	refuse("faithfulness@jury=a+c", "none of them is called c: there is a, b")
 	refuse("faithfulness@jury=", "at least two models")
 	refuse("faithfulness/encoder@jury", "at least two models")

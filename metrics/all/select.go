@@ -49,12 +49,48 @@ func (s Selector) Select(names []string) ([]metrics.Metric, error) {
 	return list, nil
 }
 
+// Preset is that of a [Selector] of the catalogue.
+func Preset(name string) ([]metrics.Metric, error) { return Selector{}.Preset(name) }
+
+// Preset returns the metrics of a preset. What stands behind an @ in its name ("encoder@small", "ragas@draws=3") stands
+// behind each of its metrics that takes it; one at least must.
+func (s Selector) Preset(name string) ([]metrics.Metric, error) {
+	preset, at, given := strings.Cut(name, "@")
+	i := slices.IndexFunc(Presets(), func(p PresetList) bool { return p.Name == preset })
+	if i < 0 {
+		var names []string
+		for _, p := range Presets() {
+			names = append(names, p.Name)
+		}
+		return nil, fmt.Errorf("unknown preset %q: there are %s", preset, strings.Join(names, ", "))
+	}
+	list, err := s.Select(Presets()[i].Metrics)
+	if err != nil || !given {
+		return list, err
+	}
+	var refused []error
+	for i := range list {
+		m, err := s.lookup(list[i].Name + "@" + at)
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		list[i] = m
+	}
+	if len(refused) == len(list) {
+		return nil, fmt.Errorf("preset %s: %w", preset, refused[0])
+	}
+	return list, nil
+}
+
 func (s Selector) lookup(name string) (metrics.Metric, error) {
 	full, at, given := strings.Cut(name, "@")
 	m, err := s.find(full, name)
 	switch {
-	case err != nil || !given:
+	case err != nil:
 		return m, err
+	case !given:
+		return s.Namesake(m), nil
 	case len(m.Asks) == 0 && m.At == nil:
 		return metrics.Metric{}, fmt.Errorf("metric %s takes nothing after an @, but has %q there", m.Name, at)
 	case len(m.Asks) == 0:
@@ -66,6 +102,16 @@ func (s Selector) lookup(name string) (metrics.Metric, error) {
 		}
 	}
 	return m, nil
+}
+
+// Namesake returns m asking the model that bears the name of its method, if there is one: faithfulness/hhem the encoder
+// hhem.
+func (s Selector) Namesake(m metrics.Metric) metrics.Metric {
+	_, method, _ := strings.Cut(m.Name, "/")
+	if asking, err := m.Asking(method, s.Models); err == nil {
+		return asking
+	}
+	return m
 }
 
 // find returns the metric with a name that has no @; whole is what the user wrote.
@@ -82,7 +128,7 @@ func (s Selector) find(full, whole string) (metrics.Metric, error) {
 		return m, nil
 	}
 	hint := ""
-	if near := tokenize.Nearest(whole, slices.Concat(metricNames(), slices.Collect(maps.Keys(c.defaults)))); near != "" {
+	if near := tokenize.Nearest(full, slices.Concat(metricNames(), slices.Collect(maps.Keys(c.defaults)))); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", whole, hint, len(c.distinct))
@@ -109,7 +155,8 @@ func (s Selector) with(m metrics.Metric, part string) (metrics.Metric, error) {
 	asking, errAsking := m.Asking(part, s.Models)
 	if m.At == nil {
 		if errAsking != nil && len(s.Models) == 0 {
-			return m, fmt.Errorf("%w: --model, --embed-model and --encoder-model NAME=REF give names", errAsking)
+			return m, fmt.Errorf("metric %s takes nothing after an @ but the name of a model, a jury or draws, and has %q "+
+				"there: --model, --embed-model and --encoder-model NAME=REF give names", m.Name, metrics.Bounded(part))
 		}
 		return asking, errAsking
 	}

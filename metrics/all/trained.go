@@ -21,6 +21,18 @@ const MostJudge = 4 << 20
 
 // LoadJudge reads a trained judge from the text of its file.
 func LoadJudge(text []byte) (*TrainedJudge, error) {
+	j, err := readJudge(text)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := j.AsMetric(); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// readJudge reads a judge whose features need not be known yet.
+func readJudge(text []byte) (*TrainedJudge, error) {
 	if len(text) > MostJudge {
 		return nil, fmt.Errorf("it is longer than %d MiB", MostJudge>>20)
 	}
@@ -28,13 +40,7 @@ func LoadJudge(text []byte) (*TrainedJudge, error) {
 	if err := json.Unmarshal(text, &j); err != nil {
 		return nil, err
 	}
-	if err := j.check(); err != nil {
-		return nil, err
-	}
-	if _, err := j.AsMetric(); err != nil {
-		return nil, err
-	}
-	return &j, nil
+	return &j, j.check()
 }
 
 // AsMetric returns the trained judge as a metric. Its values are on the labels' scale: probabilities where those
@@ -46,14 +52,27 @@ func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 		return metrics.Metric{}, fmt.Errorf("it is a judge of %q, which is no DIMENSION/judge",
 			metrics.Bounded(j.Metric))
 	}
+	features, err := Select(j.names(), j.Models().Named()...)
+	if err != nil {
+		return metrics.Metric{}, fmt.Errorf("its features: %w", err)
+	}
+	m, err := j.over(features)
+	m.Bound = j.CheckModels
+	return m, err
+}
+
+// names are those of the features.
+func (j *TrainedJudge) names() []string {
 	var names []string
 	for _, f := range j.Features {
 		names = append(names, f.Metric)
 	}
-	features, err := Select(names, j.Models().Named()...)
-	if err != nil {
-		return metrics.Metric{}, fmt.Errorf("its features: %w", err)
-	}
+	return names
+}
+
+// over makes the metric out of those that are its features.
+func (j *TrainedJudge) over(features []metrics.Metric) (metrics.Metric, error) {
+	names := j.names()
 	m := metrics.Metric{
 		Name:    j.Metric,
 		Doc:     fmt.Sprintf("%s as people would label it, by a judge trained on labels", j.Label.Field),
@@ -81,37 +100,47 @@ func (j *TrainedJudge) AsMetric() (metrics.Metric, error) {
 		}
 	}
 	m.Score = func(ctx context.Context, models metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-		values, err := j.look(ctx, models, s, features)
+		values, evidence, err := j.look(ctx, models, s, features)
 		if err != nil {
 			return metrics.Score{}, err
 		}
-		return metrics.Score{Value: j.Predict(values), Because: j.because(values)}, nil
+		return metrics.Score{Value: j.Predict(values), Because: append(j.because(values), evidence...)}, nil
 	}
 	return m, nil
 }
 
-// look computes the features of a sample, NaN where one does not apply.
+// look computes the features of a sample, NaN where one does not apply. The evidence is that of the feature which
+// weighs most.
 func (j *TrainedJudge) look(ctx context.Context, m metrics.Models, s *metrics.Sample,
-	features []metrics.Metric) ([]float64, error) {
-	values := make([]float64, len(features))
+	features []metrics.Metric) (values []float64, evidence []metrics.Finding, err error) {
+	values = make([]float64, len(features))
 	found := false
+	most := 0
+	for i := range features {
+		if j.Features[i].Importance > j.Features[most].Importance {
+			most = i
+		}
+	}
 	for i := range features {
 		score, err := features[i].Try(ctx, m, s)
 		switch {
 		case err == nil:
 			values[i], found = score.Value, true
+			if i == most {
+				evidence = score.Because
+			}
 		case errors.Is(err, metrics.ErrNotApplicable) && j.Features[i].Optional:
 			values[i] = math.NaN()
 		case errors.Is(err, metrics.ErrNotApplicable):
-			return nil, fmt.Errorf("%s, without which the judge never saw a row: %w", features[i].Name, err)
+			return nil, nil, fmt.Errorf("%s, without which the judge never saw a row: %w", features[i].Name, err)
 		default:
-			return nil, fmt.Errorf("%s: %w", features[i].Name, err)
+			return nil, nil, fmt.Errorf("%s: %w", features[i].Name, err)
 		}
 	}
 	if !found {
-		return nil, fmt.Errorf("%w: none of the judge's features applies", metrics.ErrNotApplicable)
+		return nil, nil, fmt.Errorf("%w: none of the judge's features applies", metrics.ErrNotApplicable)
 	}
-	return values, nil
+	return values, evidence, nil
 }
 
 // because lists the features' contributions to the log odds, the largest first.
@@ -153,12 +182,8 @@ func (f *JudgeFeature) place(v float64) string {
 // CheckModels returns an error if the models or prompts are not those that the trained judge's features asked in
 // training: their values mean something else then.
 func (j *TrainedJudge) CheckModels(models metrics.Models) error {
-	for _, d := range j.Models().Differences(models.Identities()) {
-		if d.In == backend.Weights {
-			return fmt.Errorf("%s was trained with the %s %s (%.19s), and %s (%.19s) is another: name that one, or "+
-				"train again",
-				j.Metric, d.Role.Title(), d.A.Name, d.A.Digest, d.B.Name, d.B.Digest)
-		}
+	if err := j.checkWeights(models); err != nil {
+		return err
 	}
 	asked := Prompts()
 	for _, p := range j.Prompts {
@@ -166,6 +191,18 @@ func (j *TrainedJudge) CheckModels(models metrics.Models) error {
 		if i < 0 || models.Prompts.For(asked[i]).Digest != p.Digest {
 			return fmt.Errorf("%s was trained with another text of the prompt %s: train again, or leave that text as "+
 				"it was", j.Metric, p.Name)
+		}
+	}
+	return nil
+}
+
+// checkWeights returns an error if the models are not those that the trained judge's features asked in training.
+func (j *TrainedJudge) checkWeights(models metrics.Models) error {
+	for _, d := range j.Models().Differences(models.Identities()) {
+		if d.In == backend.Weights {
+			return fmt.Errorf("%s was trained with the %s %s (%.19s), and %s (%.19s) is another: name that one, or "+
+				"train again",
+				j.Metric, d.Role.Title(), d.A.Name, d.A.Digest, d.B.Name, d.B.Digest)
 		}
 	}
 	return nil

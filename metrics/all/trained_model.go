@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
@@ -167,6 +168,12 @@ func (j *TrainedJudge) check() error {
 		return errors.New("its labels or offset are out of range")
 	case len(j.Features) == 0:
 		return errors.New("it has no features")
+	}
+	for _, n := range j.Named {
+		if err := backend.CheckRoleName(n.As); err != nil || !slices.Contains(backend.Roles(), n.Kind) {
+			return fmt.Errorf("it asks a model %s as %s, which cannot be", metrics.Bounded(n.As),
+				metrics.Bounded(string(n.Kind)))
+		}
 	}
 	for _, f := range j.Features {
 		if !finite(f.Least, f.Most, f.Mean, f.Deviation, f.Weight, f.Without) || !(f.Deviation > 0) ||

@@ -52,8 +52,10 @@ func TestTrainedJudge(t *testing.T) {
 			t.Errorf("%q: %v %v, want %v", s.Answer, score.Value, err, want)
 		}
 		var got []string
-		for _, f := range score.Because[1:] {
-			got = append(got, fmt.Sprintf("%s: %.2f", f.Text, *f.Value))
+		for _, f := range score.Because {
+			if f.Kind == "feature" {
+				got = append(got, fmt.Sprintf("%s: %.2f", f.Text, *f.Value))
+			}
 		}
 		if !slices.Equal(got, findings) {
 			t.Errorf("%q: %q", s.Answer, got)
@@ -189,7 +191,7 @@ func TestTrainedJudgeOfEncoder(t *testing.T) {
 	fake := &backendtest.Fake{About: info, Outputs: func(backend.Pair) []float32 { return make([]float32, 4) }}
 	score, err := m.Try(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Encoder: fake}},
 		&metrics.Sample{Question: "Why?", Answer: "So.", References: []string{"So."}})
-	if err != nil || len(score.Because) != 3 {
+	if err != nil || len(score.Because) != 4 || score.Because[3].Kind != "passage" {
 		t.Errorf("%+v %v", score, err)
 	}
 	j.Encoder = &backend.Identity{Name: "small", Digest: "sha256:1"}
@@ -226,7 +228,13 @@ func TestLoadJudge(t *testing.T) {
 		"a tree that asks elsewhere": func(j *TrainedJudge) { j.Trees[0][0].Feature = 2 },
 		"half a leaf":                func(j *TrainedJudge) { j.Trees[0][0].Left = 0 },
 		"a huge weight":              func(j *TrainedJudge) { j.Features[0].Weight = 1e300 },
-		"a bare dimension":           func(j *TrainedJudge) { j.Features[1].Metric = "length" },
+		"a model of no kind": func(j *TrainedJudge) {
+			j.Named = []backend.NamedIdentity{{Kind: "jury", As: "a"}}
+		},
+		"a model with no name": func(j *TrainedJudge) {
+			j.Named = []backend.NamedIdentity{{Kind: backend.Judge, As: "a:b"}}
+		},
+		"a bare dimension": func(j *TrainedJudge) { j.Features[1].Metric = "length" },
 		"odds that are too large": func(j *TrainedJudge) {
 			j.Features[0].Weight, j.Features[0].Deviation = 1e12, 1e-300
 		},

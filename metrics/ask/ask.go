@@ -56,6 +56,20 @@ type Reply struct {
 	Cut  bool   // it reached its length limit, or repeated itself, and may end in the middle
 }
 
+// A Chat is what the judge is asked without a prompt: messages as they are.
+type Chat struct {
+	Name      string // what errors call it
+	Messages  []backend.Message
+	Documents []string // see [backend.GenerateRequest]
+	MaxTokens int      // of a reply
+}
+
+// JudgeChat is [Judge] for a chat. A reply that is cut is one for decode to refuse.
+func JudgeChat[T any](ctx context.Context, m metrics.Models, c Chat, decode func(Reply) (T, error)) (T, error) {
+	req := backend.GenerateRequest{Messages: c.Messages, Documents: c.Documents, MaxTokens: c.MaxTokens}
+	return judge(ctx, m, c.Name, req, Query{}, decode)
+}
+
 // Judge has the judge reply to q and decodes the reply. A reply that decode refuses is retried as a new draw, at
 // a temperature above 0, since greedy decoding would only repeat itself; in the end the error wraps ErrBadReply
 // and quotes the last reply. Errors of the backend are returned as they are.
@@ -66,30 +80,37 @@ func Judge[T any](ctx context.Context, m metrics.Models, q Query, decode func(Re
 	if err != nil {
 		return zero, fmt.Errorf("prompt %s: %v", p.Name, err)
 	}
-	info := m.Role(backend.Judge).Info()
-	var schema json.RawMessage
-	if p.JSON && info.Ops.Has(backend.CanConstrain) {
-		schema = q.Schema
+	req := backend.GenerateRequest{
+		Messages: messages, Stop: p.Stop, MaxTokens: p.MaxTokens + q.Room, Sampling: p.Sampling,
 	}
+	if p.JSON && m.Role(backend.Judge).Info().Ops.Has(backend.CanConstrain) {
+		req.Schema = q.Schema
+	}
+	return judge(ctx, m, "prompt "+p.Name, req, q, decode)
+}
+
+// judge asks for the first draw of req, and for others as q says. The request that errors call name has the sampling of
+// the first draw.
+func judge[T any](ctx context.Context, m metrics.Models, name string, first backend.GenerateRequest, q Query,
+	decode func(Reply) (T, error)) (T, error) {
+	var zero T
+	info := m.Role(backend.Judge).Info()
 	for try := 0; ; try++ {
-		req := &backend.GenerateRequest{
-			Messages: messages, Stop: p.Stop, MaxTokens: p.MaxTokens + q.Room,
-			Schema:   schema,
-			Sampling: sampling(p.Sampling, m.Draw, try, m.Seed),
-			Draw:     drawNumber(m.Draw, q.First+try*max(q.Step, 1)), Once: schema == nil,
-		}
-		g, err := m.Role(backend.Judge).Generate(ctx, req)
+		req := first
+		req.Sampling = sampling(first.Sampling, m.Draw, try, m.Seed)
+		req.Draw, req.Once = drawNumber(m.Draw, q.First+try*max(q.Step, 1)), first.Schema == nil
+		g, err := m.Role(backend.Judge).Generate(ctx, &req)
 		if err != nil {
-			return zero, fmt.Errorf("prompt %s: %w", p.Name, err)
+			return zero, fmt.Errorf("%s: %w", name, err)
 		}
-		m.Note(backend.GenerateKey(info, req), g.PromptTokens, g.OutputTokens)
+		m.Note(backend.GenerateKey(info, &req), g.PromptTokens, g.OutputTokens)
 		r := Reply{mend(strings.ToValidUTF8(g.Text, "\uFFFD")), g.Stop != backend.StopEnd}
 		v, err := decode(r)
 		if err == nil {
 			return v, nil
 		}
 		if try+1 == cmp.Or(q.Draws, MaxDraws) || q.Splittable && errors.Is(err, metrics.ErrCut) {
-			return zero, fmt.Errorf("prompt %s: %w: %w; the reply was %q", p.Name, metrics.ErrBadReply, err,
+			return zero, fmt.Errorf("%s: %w: %w; the reply was %q", name, metrics.ErrBadReply, err,
 				metrics.Bounded(r.Text))
 		}
 	}

@@ -20,19 +20,24 @@ func LogProbs(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, dat
 	if err != nil {
 		return nil, fmt.Errorf("prompt %s: %v", p.Name, err)
 	}
-	req := &backend.ScoreRequest{Messages: messages, Continuations: continuations}
+	return logProbs(ctx, m, "prompt "+p.Name, &backend.ScoreRequest{Messages: messages, Continuations: continuations})
+}
+
+// logProbs returns the token log-probabilities of what a request, which errors call name, asks about.
+func logProbs(ctx context.Context, m metrics.Models, name string, req *backend.ScoreRequest) ([][]float64, error) {
+	continuations := req.Continuations
 	got, err := m.Role(backend.Judge).Score(ctx, req)
 	if err != nil {
-		return nil, fmt.Errorf("prompt %s: %w", p.Name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	m.Note(backend.ScoreKey(m.Role(backend.Judge).Info(), req), got.PromptTokens, 0)
 	if len(got.LogProbs) != len(continuations) {
-		return nil, fmt.Errorf("prompt %s: %d lists of probabilities for %d continuations", p.Name, len(got.LogProbs),
+		return nil, fmt.Errorf("%s: %d lists of probabilities for %d continuations", name, len(got.LogProbs),
 			len(continuations))
 	}
 	for i, list := range got.LogProbs {
 		if len(list) == 0 || !Finite(list) {
-			return nil, fmt.Errorf("prompt %s: the probabilities of %q are not usable: %v", p.Name,
+			return nil, fmt.Errorf("%s: the probabilities of %q are not usable: %v", name,
 				metrics.Bounded(continuations[i]), list)
 		}
 	}
@@ -63,14 +68,29 @@ func Weigh(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data a
 	if err != nil {
 		return Choice{}, err
 	}
+	return choice("prompt "+prompt.Name, lists, options)
+}
+
+// WeighChat is [Weigh] for a chat.
+func WeighChat(ctx context.Context, m metrics.Models, c Chat, options []string) (Choice, error) {
+	lists, err := logProbs(ctx, m, c.Name, &backend.ScoreRequest{Messages: c.Messages, Documents: c.Documents,
+		Continuations: options})
+	if err != nil {
+		return Choice{}, err
+	}
+	return choice(c.Name, lists, options)
+}
+
+// choice compares options by the probabilities of their first tokens.
+func choice(name string, lists [][]float64, options []string) (Choice, error) {
 	top := lists[0][0]
 	for i, list := range lists {
 		top = max(top, list[0])
 		for j := range i {
 			if list[0] == lists[j][0] && options[i][0] == options[j][0] {
 				return Choice{},
-					fmt.Errorf("prompt %s: %q and %q begin with one token, and cannot be told apart: name other words",
-						prompt.Name, options[j], options[i])
+					fmt.Errorf("%s: %q and %q begin with one token, and cannot be told apart: name other words",
+						name, options[j], options[i])
 			}
 		}
 	}

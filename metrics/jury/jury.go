@@ -24,15 +24,19 @@ const (
 	Majority Pool = "majority" // each juror votes for the better or worse half of the range; the end that most voted for
 )
 
-// MostDraws bounds the draws of one sample.
-const MostDraws = 100
+// What one sample may cost is bounded: the models of a jury, and the draws.
+const (
+	MostJurors = 25
+	MostDraws  = 100
+)
 
 // Of returns the metric m scored by a jury: the models that go by the names, of those that there are, each asked for
 // itself. It is faithfulness/claims@jury=a+b+c. A juror that gives no score is a finding with its reason; more than
 // half must give one.
 func Of(m metrics.Metric, pool Pool, names []string, there []backend.Role) (metrics.Metric, error) {
-	if len(names) < 2 {
-		return metrics.Metric{}, fmt.Errorf("%s@%s: a jury has at least two models: %s=ONE+OTHER", m.Name, pool, pool)
+	if len(names) < 2 || len(names) > MostJurors {
+		return metrics.Metric{}, fmt.Errorf("%s@%s: a jury has at least two models, and at most %d: %s=ONE+OTHER", m.Name,
+			pool, MostJurors, pool)
 	}
 	all := m
 	all.Name = fmt.Sprintf("%s@%s=%s", m.Name, pool, strings.Join(names, "+"))

@@ -2,6 +2,7 @@ package prompts
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -64,7 +65,7 @@ func TestWithShots(t *testing.T) {
 		{Role: backend.User, Text: "Q: one\nA: {{.Question}}"}, {Role: backend.Assistant, Text: "True"},
 		{Role: backend.User, Text: "Q: three\nA: no"}, {Role: backend.Assistant, Text: "False"},
 		{Role: backend.User, Text: "Q: mine\nA: that"},
-	}; !slices.Equal(messages, want) {
+	}; !reflect.DeepEqual(messages, want) {
 		t.Errorf("it asks %+v, want %+v", messages, want)
 	}
 	if set.For(other) != other {
@@ -104,7 +105,7 @@ func TestWithShotsInOwnPrompts(t *testing.T) {
 	}
 	messages, err := with.For(builtin).Render(shown{"x", "y"})
 	if want := []backend.Message{{Role: backend.User, Text: "q (a)"}, {Role: backend.Assistant, Text: "Oui"},
-		{Role: backend.User, Text: "x (y)"}}; err != nil || !slices.Equal(messages, want) {
+		{Role: backend.User, Text: "x (y)"}}; err != nil || !reflect.DeepEqual(messages, want) {
 		t.Errorf("%+v %v, want %+v", messages, err, want)
 	}
 	if messages, _ := own.For(builtin).Render(shown{"x", "y"}); len(messages) != 1 {

@@ -1,10 +1,12 @@
 package vector
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"slices"
+	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/stats"
@@ -24,7 +26,7 @@ func encoderMetrics() []metrics.Metric {
 			Doc: "mean probability, over the contexts, that a context is relevant to the question, by a " +
 				"cross-encoder",
 			Formula: "mean over contexts of the maximum over a context's windows of P(relevant | question, window)",
-			Calls:   "1 pair for the cross-encoder for each window of up to 128 words of each context",
+			Calls:   "1 pair for the cross-encoder for each window of up to 160 words of each context",
 			Needs:   metrics.Question | metrics.Contexts,
 			Outputs: []string{"context_relevance"},
 			Score:   scoreContextEncoder,
@@ -33,20 +35,40 @@ func encoderMetrics() []metrics.Metric {
 			Name: "faithfulness/encoder",
 			Doc: "mean probability, over the answer's sentences, that a sentence is supported by the contexts, by a " +
 				"cross-encoder",
-			Formula: "mean over the answer's sentences of the maximum over windows of the contexts of P(supported | " +
-				"sentence, window)",
-			Calls: "1 pair for the cross-encoder for each sentence of the answer with each window of up to 128 words " +
-				"of " +
-				"the contexts",
+			Formula: "mean over the answer's sentences of the maximum, over the windows of the contexts that are read, " +
+				"of P(supported | sentence, window)",
+			Calls:   faithfulnessCalls,
 			Needs:   metrics.Answer | metrics.Contexts,
 			Outputs: []string{"faithfulness"},
 			Score:   scoreFaithfulnessEncoder,
 		},
 		{
+			Name: "faithfulness/encoder_least",
+			Doc: "probability that the answer's least supported sentence is supported by the contexts, by a " +
+				"cross-encoder",
+			Formula: "minimum over the answer's sentences of what faithfulness/encoder takes the mean of",
+			Calls:   faithfulnessCalls,
+			Needs:   metrics.Answer | metrics.Contexts,
+			Outputs: []string{"faithfulness"},
+			Score:   scoreLeastEncoder,
+		},
+		{
+			Name: "faithfulness/contradiction",
+			Doc: "probability that the contexts contradict a sentence of the answer, by a cross-encoder: the highest " +
+				"over the sentences",
+			Formula: "maximum over the answer's sentences, in the window that supports a sentence most, of " +
+				"P(contradicted | sentence, window) * (1 - P(supported | sentence, window))",
+			Calls:         faithfulnessCalls,
+			Needs:         metrics.Answer | metrics.Contexts,
+			Outputs:       []string{"faithfulness", "contradiction"},
+			LowerIsBetter: true,
+			Score:         scoreContradictionEncoder,
+		},
+		{
 			Name:    "answer_relevance/encoder",
 			Doc:     "probability that the answer answers the question, by a cross-encoder",
 			Formula: "maximum over the answer's windows of P(answers | question, window)",
-			Calls:   "1 pair for the cross-encoder for each window of up to 128 words of the answer",
+			Calls:   "1 pair for the cross-encoder for each window of up to 160 words of the answer",
 			Needs:   metrics.Question | metrics.Answer,
 			Outputs: []string{"answer_relevance"},
 			Score:   scoreAnswerEncoder,
@@ -55,7 +77,7 @@ func encoderMetrics() []metrics.Metric {
 			Name:    "answer_correctness/encoder",
 			Doc:     "probability that the answer says the same as the best reference, by a cross-encoder",
 			Formula: "maximum over references and the answer's windows of P(same | question and reference, window)",
-			Calls: "1 pair for the cross-encoder for each reference with each window of up to 128 words of the " +
+			Calls: "1 pair for the cross-encoder for each reference with each window of up to 160 words of the " +
 				"answer",
 			Needs:   metrics.Question | metrics.Answer | metrics.References,
 			Outputs: []string{"answer_correctness"},
@@ -72,6 +94,9 @@ func encoderMetrics() []metrics.Metric {
 	return list
 }
 
+const faithfulnessCalls = "1 pair for the cross-encoder for each sentence of the answer with up to 3 windows of up to " +
+	"160 words of the contexts, those that share its rarest words first, until one supports it"
+
 // Judges reports whether a model with these labels is an encoder that metrics read: whether one of its labels is
 // theirs.
 func Judges(labels []string) bool {
@@ -87,7 +112,7 @@ func scoreContextEncoder(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	}
 	var score metrics.Score
 	for i, text := range contexts.Texts {
-		best, windows, err := encodeWindows(ctx, m, "context_relevance", []string{s.Question}, []string{text})
+		best, windows, err := encodeWindows(ctx, m, "context_relevance", []string{s.Question}, []string{text}, 0)
 		if err != nil {
 			return metrics.Score{}, err
 		}
@@ -101,31 +126,96 @@ func scoreContextEncoder(ctx context.Context, m metrics.Models, s *metrics.Sampl
 }
 
 func scoreFaithfulnessEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	contexts := metrics.Saying(s.Contexts)
-	sentences, err := shortSentences(s.Answer)
-	if err != nil {
-		return metrics.Score{}, err
-	}
-	if len(sentences) == 0 || len(contexts.Texts) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the answer or the contexts hold no sentence", metrics.ErrNotApplicable)
-	}
-	best, windows, err := encodeWindows(ctx, m, "faithfulness", sentences, contexts.Texts)
+	verdicts, err := readSentences(ctx, m, s)
 	if err != nil {
 		return metrics.Score{}, err
 	}
 	var score metrics.Score
-	for i, sentence := range sentences {
-		score.Value += best[i].chance
-		score.Because = append(score.Because,
-			metrics.Finding{Kind: "sentence", Text: sentence, Value: &best[i].chance,
-				Where: best[i].where("", windows)})
+	for i := range verdicts {
+		score.Value += verdicts[i].chance
+		score.Because = append(score.Because, verdicts[i].finding())
 	}
-	score.Value = metrics.Clamp(score.Value/float64(len(sentences)), 0, 1)
+	score.Value = metrics.Clamp(score.Value/float64(len(verdicts)), 0, 1)
 	return score, nil
 }
 
+func scoreLeastEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	verdicts, err := readSentences(ctx, m, s)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	least := slices.MinFunc(verdicts, func(a, b sentenceVerdict) int { return cmp.Compare(a.chance, b.chance) })
+	return metrics.Score{Value: least.chance, Because: []metrics.Finding{least.finding()}}, nil
+}
+
+func scoreContradictionEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	verdicts, err := readSentences(ctx, m, s)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	most := slices.MaxFunc(verdicts, func(a, b sentenceVerdict) int {
+		return cmp.Compare(a.contradicted(), b.contradicted())
+	})
+	value := most.contradicted()
+	f := most.finding()
+	f.Value = &value
+	return metrics.Score{Value: value, Because: []metrics.Finding{f}}, nil
+}
+
+// A sentenceVerdict is what the encoder says of a sentence of the answer.
+type sentenceVerdict struct {
+	sentence string
+	reading
+	windows int // that the contexts have
+}
+
+// contradicted is the probability that the window contradicts the sentence: that it does not support it, and that what
+// it says is otherwise rather than nothing.
+func (v *sentenceVerdict) contradicted() float64 { return v.against * (1 - v.chance) }
+
+// finding says which of three verdicts is the likeliest: supported, contradicted or not said. An encoder without an
+// output for contradiction gives a probability only.
+func (v *sentenceVerdict) finding() metrics.Finding {
+	f := metrics.Finding{Kind: "sentence", Text: v.sentence, Value: &v.chance, Where: v.where("", v.windows)}
+	if !v.told {
+		return f
+	}
+	unsaid := 1 - v.chance - v.contradicted()
+	supported := v.chance >= max(unsaid, v.contradicted())
+	f.Verdict = &supported
+	switch {
+	case supported:
+	case v.contradicted() >= unsaid:
+		f.Reason = "contradicted: the contexts say otherwise"
+	default:
+		f.Reason = "not said: the contexts say neither this nor otherwise"
+	}
+	return f
+}
+
+// readSentences reads every sentence of the answer with the contexts.
+func readSentences(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]sentenceVerdict, error) {
+	contexts := metrics.Saying(s.Contexts)
+	sentences, err := shortSentences(s.Answer)
+	if err != nil {
+		return nil, err
+	}
+	if len(sentences) == 0 || len(contexts.Texts) == 0 {
+		return nil, fmt.Errorf("%w: the answer or the contexts hold no sentence", metrics.ErrNotApplicable)
+	}
+	best, windows, err := encodeWindows(ctx, m, "faithfulness", sentences, contexts.Texts, mostWindows)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := make([]sentenceVerdict, len(sentences))
+	for i, sentence := range sentences {
+		verdicts[i] = sentenceVerdict{sentence, best[i], windows}
+	}
+	return verdicts, nil
+}
+
 func scoreAnswerEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	best, windows, err := encodeWindows(ctx, m, "answer_relevance", []string{s.Question}, []string{s.Answer})
+	best, windows, err := encodeWindows(ctx, m, "answer_relevance", []string{s.Question}, []string{s.Answer}, 0)
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -142,7 +232,7 @@ func scoreCorrectnessEncoder(ctx context.Context, m metrics.Models, s *metrics.S
 	for i, text := range references.Texts {
 		queries[i] = s.Question + " | " + text
 	}
-	best, windows, err := encodeWindows(ctx, m, "answer_correctness", queries, []string{s.Answer})
+	best, windows, err := encodeWindows(ctx, m, "answer_correctness", queries, []string{s.Answer}, 0)
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -157,61 +247,164 @@ func scoreCorrectnessEncoder(ctx context.Context, m metrics.Models, s *metrics.S
 
 // encoderWords is the most words of a text that the encoder is shown at once: about as much as it was trained on,
 // and much less than its context length. Models of this kind get worse with length well before they refuse.
-const encoderWords = 128
+const encoderWords = 160
 
-// A windowChance is the window of a text with the highest probability, and that probability.
-type windowChance struct {
-	chance float64
-	text   string
-	window int // from 1
+// A sentence of an answer is read with mostWindows windows of the contexts at most, and no further once its chance of
+// being supported is settled: a later window could only raise it.
+const (
+	mostWindows = 3
+	settled     = 0.9
+)
+
+// A reading is what the encoder says of a query and a window of a text: of the window, among those that were read,
+// with the highest chance.
+type reading struct {
+	chance  float64 // of the output that was asked for
+	against float64 // of contradiction
+	told    bool    // the encoder has an output for contradiction
+	text    string
+	window  int // from 1
 }
 
 // where says which of several windows it is, after a comma or the like; "" for the only one.
-func (w windowChance) where(before string, windows int) string {
+func (r reading) where(before string, windows int) string {
 	if windows < 2 {
 		return ""
 	}
-	return fmt.Sprintf("%swindow %d of %d", before, w.window, windows)
+	return fmt.Sprintf("%swindow %d of %d", before, r.window, windows)
 }
 
-// encodeWindows returns, for each query, the highest probability of its pair with any window of the texts, one of
-// which at least is not blank, and the number of windows.
-func encodeWindows(ctx context.Context, m metrics.Models, label string, queries,
-	texts []string) ([]windowChance, int, error) {
-	best := make([]windowChance, len(queries))
-	windows := 0
-	ask := func(text string) error {
-		if err := withinWords(text, encoderWords); err != nil {
-			return err
+// encodeWindows reads each query with windows of the texts, one of which at least is not blank. It returns what is
+// said of each with the window that has the highest chance, and how many windows there are. With most above 0, a query
+// is read with so many windows at most, those most like it first, until its chance is settled.
+func encodeWindows(ctx context.Context, m metrics.Models, label string, queries, texts []string,
+	most int) ([]reading, int, error) {
+	windows, err := encoderWindows(texts)
+	if err != nil {
+		return nil, 0, err
+	}
+	best := make([]reading, len(queries))
+	order := make([][]int, len(queries))
+	for i, q := range queries {
+		order[i] = inOrder(len(windows))
+		if most > 0 {
+			order[i] = likest(q, windows)
+			order[i] = order[i][:min(most, len(windows))]
 		}
-		pairs := make([]backend.Pair, len(queries))
+	}
+	for round := range len(order[0]) {
+		var pairs []backend.Pair
+		var of []int // the query of each pair
 		for i, q := range queries {
-			pairs[i] = backend.Pair{Query: q, Text: text}
-		}
-		chances, err := encode(ctx, m, label, pairs)
-		if err != nil {
-			return err
-		}
-		windows++
-		for i, c := range chances {
-			if windows == 1 || c > best[i].chance {
-				best[i] = windowChance{c, text, windows}
+			if most == 0 || best[i].chance < settled {
+				pairs = append(pairs, backend.Pair{Query: q, Text: windows[order[i][round]]})
+				of = append(of, i)
 			}
 		}
-		return nil
-	}
-	for _, text := range encoderWindows(texts) {
-		if _, err := metrics.NewPassage([]string{text}).InWindows(true, ask); err != nil {
+		if len(pairs) == 0 {
+			break
+		}
+		read, err := readPairs(ctx, m, label, pairs)
+		if err != nil {
 			return nil, 0, err
 		}
+		for k, i := range of {
+			if read[k].window = order[i][round] + 1; round == 0 || read[k].chance > best[i].chance {
+				best[i] = read[k]
+			}
+		}
 	}
-	return best, windows, nil
+	return best, len(windows), nil
 }
 
-// encoderWindows cuts texts into windows filled with up to encoderWords words each. A window begins with the sentence
-// that ended the one before, where there is room for both it and a new one. A sentence that is too long has one for
-// itself.
-func encoderWindows(texts []string) []string {
+func inOrder(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// readPairs reads pairs at once. Where one is too long for the encoder's context, each is read by itself, the text in
+// parts of which the one with the highest chance counts.
+func readPairs(ctx context.Context, m metrics.Models, label string, pairs []backend.Pair) ([]reading, error) {
+	read, err := encode(ctx, m, label, pairs)
+	if !errors.Is(err, backend.ErrPromptTooLong) {
+		return read, err
+	}
+	read = make([]reading, len(pairs))
+	for i, pair := range pairs {
+		first := true
+		_, err := metrics.NewPassage([]string{pair.Text}).InWindows(true, func(part string) error {
+			of, err := encode(ctx, m, label, []backend.Pair{{Query: pair.Query, Text: part}})
+			if err == nil && (first || of[0].chance > read[i].chance) {
+				read[i], first = of[0], false
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return read, nil
+}
+
+// likest orders windows by how many of a query's distinct words they hold, a word that few windows hold counting more;
+// equals stay in order.
+func likest(query string, windows []string) []int {
+	weight := make([]float64, len(windows))
+	held := make([]map[string]bool, len(windows))
+	for i, w := range windows {
+		held[i] = make(map[string]bool)
+		for _, word := range tokenize.Words(w) {
+			held[i][strings.ToLower(word)] = true
+		}
+	}
+	seen := make(map[string]bool)
+	for _, word := range tokenize.Words(query) {
+		word = strings.ToLower(word)
+		if seen[word] {
+			continue
+		}
+		seen[word] = true
+		n := 0
+		for i := range windows {
+			if held[i][word] {
+				n++
+			}
+		}
+		for i := range windows {
+			if held[i][word] {
+				weight[i] += 1 / float64(n)
+			}
+		}
+	}
+	order := inOrder(len(windows))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weight[b], weight[a]) })
+	return order
+}
+
+// encoderWindows cuts texts into windows of up to encoderWords words.
+func encoderWindows(texts []string) ([]string, error) {
+	var list []string
+	for _, text := range windowsOf(texts, encoderWords) {
+		_, err := metrics.NewPassage([]string{text}).InWindows(true, func(part string) error {
+			if err := withinWords(part, encoderWords); err != nil {
+				return err
+			}
+			list = append(list, part)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// windowsOf cuts texts into windows filled with up to most words each. A window begins with the sentence that ended the
+// one before, where there is room for both it and a new one. A sentence that is too long has one for itself.
+func windowsOf(texts []string, most int) []string {
 	p := metrics.NewPassage(texts)
 	length := make([]int, len(p.Sentences))
 	for i, s := range p.Sentences {
@@ -220,12 +413,12 @@ func encoderWindows(texts []string) []string {
 	var list []string
 	for start := 0; start < len(length); {
 		end, words := start, 0
-		for end == start || end < len(length) && words+length[end] <= encoderWords {
+		for end == start || end < len(length) && words+length[end] <= most {
 			words += length[end]
 			end++
 		}
 		list = append(list, p.Text[p.Sentences[start].Start:p.Sentences[end-1].End])
-		if again := end - 1; end < len(length) && again > start && length[again]+length[end] <= encoderWords {
+		if again := end - 1; end < len(length) && again > start && length[again]+length[end] <= most {
 			end = again
 		}
 		start = end
@@ -260,28 +453,31 @@ func shortSentences(text string) ([]string, error) {
 	return list, nil
 }
 
-// encode returns the probability of each pair, by the output with this label, and notes the cache keys.
-func encode(ctx context.Context, m metrics.Models, label string, pairs []backend.Pair) ([]float64, error) {
+// encode reads pairs: what the output with this label says of each. It notes the cache keys.
+func encode(ctx context.Context, m metrics.Models, label string, pairs []backend.Pair) ([]reading, error) {
 	info := m.Role(backend.Encoder).Info()
 	output, err := metrics.EncoderOutput(info, label)
 	if err != nil {
 		return nil, err
 	}
+	against := slices.Index(info.Labels, "contradiction")
 	answer, err := backend.Classify(ctx, m.Role(backend.Encoder), pairs)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}
-	chances := make([]float64, len(pairs))
+	read := make([]reading, len(pairs))
 	for i, numbers := range answer {
 		m.Note(backend.EncodeKey(info, backend.HeadOutputs, pairs[i]), 0, 0)
 		if want := max(1, len(info.Labels)); len(numbers) != want {
 			return nil, fmt.Errorf("encoder: %d numbers where its labels make it %d", len(numbers), want)
 		}
-		x := float64(numbers[output])
-		if math.IsNaN(x) {
+		if slices.ContainsFunc(numbers, func(x float32) bool { return x != x }) {
 			return nil, fmt.Errorf("encoder: its number for %q is not one", metrics.Bounded(pairs[i].Text))
 		}
-		chances[i] = stats.Logistic(x)
+		read[i] = reading{chance: stats.Logistic(float64(numbers[output])), text: pairs[i].Text}
+		if against >= 0 {
+			read[i].against, read[i].told = stats.Logistic(float64(numbers[against])), true
+		}
 	}
-	return chances, nil
+	return read, nil
 }

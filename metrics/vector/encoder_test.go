@@ -46,9 +46,10 @@ func logit(p float64) float32 { return float32(math.Log(p / (1 - p))) }
 // TestEncoder holds the four metrics to a head whose probabilities the test sets, pair by pair.
 func TestEncoder(t *testing.T) {
 	// The output with the label is the pair's probability; the others would give another value.
-	head := func(label string, chances map[backend.Pair]float64) func(p backend.Pair) []float32 {
+	type asked struct{ Query, Text string }
+	head := func(label string, chances map[asked]float64) func(p backend.Pair) []float32 {
 		return func(p backend.Pair) []float32 {
-			c, ok := chances[p]
+			c, ok := chances[asked{p.Query, p.Text}]
 			if !ok {
 				t.Errorf("%s asks about %+v", label, p)
 				c = 0.99
@@ -61,7 +62,7 @@ func TestEncoder(t *testing.T) {
 	sample := metrics.Sample{ID: "1", Question: "How deep is it?", Answer: "It is deep. Very, 4 m.",
 		Contexts:   []string{"It is 4 m deep.", " ", "Fish."},
 		References: []string{"4 m", "four metres"}}
-	check := func(method string, chances map[backend.Pair]float64, want float64, findings ...string) {
+	check := func(method string, chances map[asked]float64, want float64, findings ...string) {
 		t.Helper()
 		got, fake := encoded(t, method, encoderLabels, head(method, chances), sample)
 		if got.Score == nil || math.Abs(got.Score.Value-want) > 1e-6 {
@@ -79,16 +80,16 @@ func TestEncoder(t *testing.T) {
 				len(chances))
 		}
 	}
-	check("context_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: "It is 4 m deep."}: 0.9,
+	check("context_relevance", map[asked]float64{{Query: "How deep is it?", Text: "It is 4 m deep."}: 0.9,
 		{Query: "How deep is it?", Text: "Fish."}: 0.2},
 		0.55, "passage It is 4 m deep. context 1", "passage Fish. context 3")
 	all := "It is 4 m deep.\n\nFish."
-	check("faithfulness", map[backend.Pair]float64{{Query: "It is deep.", Text: all}: 0.8,
+	check("faithfulness", map[asked]float64{{Query: "It is deep.", Text: all}: 0.8,
 		{Query: "Very, 4 m.", Text: all}: 0.4},
 		0.6, "sentence It is deep. ", "sentence Very, 4 m. ")
-	check("answer_relevance", map[backend.Pair]float64{{Query: "How deep is it?", Text: sample.Answer}: 0.7}, 0.7,
+	check("answer_relevance", map[asked]float64{{Query: "How deep is it?", Text: sample.Answer}: 0.7}, 0.7,
 		"passage "+sample.Answer+" ")
-	check("answer_correctness", map[backend.Pair]float64{{Query: "How deep is it? | 4 m", Text: sample.Answer}: 0.3,
+	check("answer_correctness", map[asked]float64{{Query: "How deep is it? | 4 m", Text: sample.Answer}: 0.3,
 		{Query: "How deep is it? | four metres", Text: sample.Answer}: 0.6}, 0.6, "reference 4 m ",
 		"reference four metres ")
 }
@@ -151,7 +152,7 @@ func TestEncoderCuts(t *testing.T) {
 			texts = append(texts, strings.Join(text, " "))
 		}
 		reached := 0 // sentences in the windows so far
-		for i, w := range encoderWindows(texts) {
+		for i, w := range windowsOf(texts, encoderWords) {
 			var sentences []string
 			for _, s := range tokenize.Sentences(w) {
 				sentences = append(sentences, s.Text)
@@ -174,6 +175,65 @@ func TestEncoderCuts(t *testing.T) {
 		}
 		if reached != len(all) {
 			t.Fatalf("seed %d: %d of %d sentences were shown", seed, reached, len(all))
+		}
+	}
+}
+
+// TestEncoderVerdicts holds the three verdicts, and the metrics that read them, to a head that the test sets.
+func TestEncoderVerdicts(t *testing.T) {
+	labels := []string{"faithfulness", "contradiction"}
+	said := map[string][2]float64{"It is blue.": {0.8, 0.9}, "It is red.": {0.1, 0.8}, "It is old.": {0.2, 0.1}}
+	outputs := func(p backend.Pair) []float32 {
+		return []float32{logit(said[p.Query][0]), logit(said[p.Query][1])}
+	}
+	sample := metrics.Sample{ID: "1", Answer: "It is blue. It is red. It is old.", Contexts: []string{"A blue thing."}}
+	fake := &backendtest.Fake{About: backend.Info{Ops: backend.CanClassify, Labels: labels}, Outputs: outputs}
+	models := metrics.Models{Roles: metrics.Roles{backend.Encoder: fake}}
+	for name, want := range map[string]float64{"faithfulness/encoder": 1.1 / 3, "faithfulness/encoder_least": 0.1,
+		"faithfulness/contradiction": 0.8 * 0.9} {
+		m := metrictest.Select(t, Metrics(), name)[0]
+		score, err := m.Score(t.Context(), models, &sample)
+		if err != nil || math.Abs(score.Value-want) > 1e-6 {
+			t.Fatalf("%s: %v, %v, want %v", name, score.Value, err, want)
+		}
+		verdicts := ""
+		for _, f := range score.Because {
+			verdicts += fmt.Sprintf("%s %v %.5s;", f.Text, *f.Verdict, f.Reason)
+		}
+		wants := map[string]string{
+			"faithfulness/encoder":       "It is blue. true ;It is red. false contr;It is old. false not s;",
+			"faithfulness/encoder_least": "It is red. false contr;",
+			"faithfulness/contradiction": "It is red. false contr;",
+		}[name]
+		if verdicts != wants {
+			t.Errorf("%s: verdicts %q, want %q", name, verdicts, wants)
+		}
+	}
+}
+
+// TestEncoderReadsFew checks that a sentence is read with the windows most like it, the likest first, and with no
+// more once one supports it.
+func TestEncoderReadsFew(t *testing.T) {
+	filler := strings.Repeat("The river runs to the sea and on. ", 19)
+	contexts := []string{filler + "Fish swim.", filler + "Cats sleep on sofas.", filler + "Dogs bark.", filler + "Birds fly.",
+		filler + "Cats eat fish."}
+	var read []string
+	outputs := func(chance float64) func(backend.Pair) []float32 {
+		return func(p backend.Pair) []float32 {
+			read = append(read, p.Text[len(p.Text)-10:])
+			numbers := []float32{-9, -9, -9, -9}
+			numbers[slices.Index(encoderLabels, "faithfulness")] = logit(chance)
+			return numbers
+		}
+	}
+	sample := metrics.Sample{ID: "1", Answer: "Cats sleep.", Contexts: contexts}
+	for chance, want := range map[float64][]string{0.95: {" on sofas."},
+		// Each window begins with the sentence that ended the one before.
+		0.5: {" on sofas.", "Dogs bark.", " eat fish."}} {
+		read = nil
+		got, _ := encoded(t, "faithfulness", encoderLabels, outputs(chance), sample)
+		if got.Score == nil || !slices.Equal(read, want) || !strings.HasSuffix(got.Score.Because[0].Where, " of 5") {
+			t.Errorf("at %v, read %q of %+v, want %q", chance, read, got, want)
 		}
 	}
 }

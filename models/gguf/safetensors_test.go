@@ -88,7 +88,7 @@ func TestConvertRefuses(t *testing.T) {
 			t.Errorf("%s with %s: error is %v, want %q", file, new, err, want)
 		}
 	}
-	check("config.json", `"bert"`, `"llama"`, "only bert is converted")
+	check("config.json", `"bert"`, `"llama"`, "only bert, roberta and modernbert are converted")
 	check("config.json", `"gelu"`, `"relu"`, "activation")
 	check("config.json", `"absolute"`, `"relative"`, "positions")
 	check("config.json", `"num_hidden_layers":2`, `"num_hidden_layers":3`, "is not there")

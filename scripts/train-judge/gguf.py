@@ -47,6 +47,57 @@ def store(values, kind):
     return numpy.concatenate([scale.astype("<f2").view("i1"), steps.astype("i1")], 1).tobytes()
 
 
+def read(path):
+    """The tensors of a file that [write] wrote, by name, in 32 bits, and its fields."""
+    with open(path, "rb") as file:
+        data = file.read()
+    place = 8
+
+    def take(form):
+        nonlocal place
+        value, = struct.unpack_from("<" + form, data, place)
+        place += struct.calcsize("<" + form)
+        return value
+
+    def string():
+        nonlocal place
+        n = take("Q")
+        place += n
+        return data[place - n:place].decode()
+
+    def value(kind):
+        if kind == 8:
+            return string()
+        if kind == 9:
+            kind, n = take("I"), take("Q")
+            return [value(kind) for _ in range(n)]
+        return take({4: "I", 5: "i", 6: "f", 7: "?"}[kind])
+
+    count, fields = take("Q"), {}
+    for _ in range(take("Q")):
+        key = string()
+        fields[key] = value(take("I"))
+    found = []
+    for _ in range(count):
+        name = string()
+        shape = [take("Q") for _ in range(take("I"))][::-1]
+        found.append((name, shape, take("I"), take("Q")))
+    start = place + -place % ALIGN
+    tensors = {name: load(data, start + at, shape, kind) for name, shape, kind, at in found}
+    return tensors, fields
+
+
+def load(data, at, shape, kind):
+    n = int(numpy.prod(shape))
+    if kind == F32:
+        return numpy.frombuffer(data, "<f4", n, at).reshape(shape).copy()
+    if kind == F16:
+        return numpy.frombuffer(data, "<f2", n, at).reshape(shape).astype("float32")
+    assert kind == Q8_0, f"tensors of kind {kind}"
+    blocks = numpy.frombuffer(data, [("scale", "<f2"), ("steps", "i1", 32)], n // 32, at)
+    return (blocks["scale"][:, None].astype("float32") * blocks["steps"]).reshape(shape)
+
+
 def header(judge, wordpiece, about):
     c = judge.config
     tokens = sorted(wordpiece.vocab, key=wordpiece.vocab.get)

@@ -8,6 +8,7 @@ import random
 import re
 from collections import Counter, defaultdict, namedtuple
 from glob import glob
+from os.path import basename
 
 from bert import words
 
@@ -15,16 +16,42 @@ from bert import words
 #
 #   context_relevance   question                | context      does it help to answer?
 #   faithfulness        answer                  | context      does it say so?
+#   contradiction       answer                  | context      does it say otherwise?
 #   answer_relevance    question                | answer       does it answer the question?
+#                       question " | " context  | answer       the same, where there is a context
 #   answer_correctness  question " | " reference | answer      does it say the same?
-LABELS = ("context_relevance", "faithfulness", "answer_relevance", "answer_correctness")
+LABELS = ("context_relevance", "faithfulness", "answer_relevance", "answer_correctness", "contradiction")
 
-# The sampling share of each label: the hardest has half.
+# The sampling share of each label: the hardest has half. Contradiction has no pairs of its own: those of faithfulness
+# say whether they are one, where that is known.
 SHARES = {"context_relevance": 0.15, "faithfulness": 0.5, "answer_relevance": 0.15, "answer_correctness": 0.2}
 
-# A pair belongs to a group, which the split keeps whole; made says how a pair was constructed that has no label in
-# the data. The value is 0 or 1, or between them, a soft label, for what is said in part.
-Pair = namedtuple("Pair", "group label query text value made")
+# A pair belongs to a group, which the split keeps whole. The value is 0 or 1, or between them, a soft label, for what is
+# said in part; contradicted is 0 or 1, or None where nobody says. Made says how a pair was constructed that has no label
+# in the data.
+Pair = namedtuple("Pair", "group label query text value made source contradicted", defaults=("", "", None))
+
+# The parts that sources are in. The judge is trained on all of "common" first, and then on each of the two others, or
+# both. One trained without a part tells what the judge is worth on sources of other kinds: summaries and claims about
+# web pages are in one, dialogue and answers to questions in the other.
+PARTS = {
+    "a": ("frank", "xsum-hallucination", "wice", "wice-partly", "factcheck-gpt", "selqa", "rag-qa-arena", "alce-utility",
+          "semeval2013-answers"),
+    "b": ("faithdial-audit", "begin-cmu-tc", "q2-wow", "qa-feedback", "qa-feedback-relevance", "qa-feedback.pairs",
+          "haluquestqa", "haluquestqa.pairs", "pandalm.pairs", "qed", "clapnq", "truthfulqa", "truthfulqa-informative"),
+}
+
+# Rows of a source that are drawn at most in an epoch, where that is less than all; and sources that are drawn twice,
+# since they are small and of answers that systems gave.
+MOST = {"fever-dev": 4000, "counterfactual-nli": 2000, "breaking-nli": 1000, "ares": 8000}
+TWICE = ("factcheck-gpt", "qa-feedback", "wice", "faithdial-audit", "begin-cmu-tc")
+
+# Sources whose groups share passages: there a group is a passage.
+BY_PASSAGE = ("fever-dev", "fever-symmetric", "sufficient-facts")
+
+
+def part_of(source):
+    return next((part for part, sources in PARTS.items() if source in sources), "common")
 
 
 def read(folder, seed):
@@ -33,11 +60,73 @@ def read(folder, seed):
     pairs = []
     for path in sorted(glob(f"{folder}/train/*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
-            pairs += ares([json.loads(line) for line in file], "fever" in path, rng)
+            rows = [json.loads(line) for line in file]
+        source = basename(path).removesuffix(".jsonl.gz")
+        if source.startswith("ares-synthetic"):
+            pairs += [p._replace(source="ares") for p in ares(rows, "fever" in path, rng)]
+        else:
+            pairs += [p._replace(source=source) for row in rows for p in labelled(row, source)]
     for name in ("nq", "tq"):
         with open(f"{folder}/evouna-{name}.dev.jsonl", encoding="utf-8") as file:
-            pairs += evouna([json.loads(line) for line in file], rng)
+            rows = [json.loads(line) for line in file]
+        pairs += [p._replace(source="evouna-" + name) for p in evouna(rows, rng)]
     return pairs
+
+
+def labelled(row, source):
+    """The pairs of a row with people's label."""
+    context = row.get("context") or "\n\n".join(row.get("contexts", ()))
+    group = context if source in BY_PASSAGE else str(row["group"])
+    question, answer, value = row.get("question"), row.get("statement") or row.get("answer"), float(row["label"])
+    if source.endswith(".pairs"):  # which of two answers is better: an answer has a half and what people prefer adds
+        asked = joined(question, context, row["answer_a"] + " " + row["answer_b"])
+        yield Pair(group, "answer_relevance", asked, row["answer_a"], 0.2 + 0.6 * value, "preferred")
+        yield Pair(group, "answer_relevance", asked, row["answer_b"], 0.8 - 0.6 * value, "preferred")
+    elif row["task"] == "context_relevance":
+        yield Pair(group, "context_relevance", question, context, value)
+    elif row["task"] == "faithfulness" and fits(answer, context):
+        yield Pair(group, "faithfulness", answer, context, value, contradicted=contradicted(row, source))
+    elif row["task"] == "answer_relevance":
+        yield Pair(group, "answer_relevance", joined(question, context, answer), answer, value)
+    elif row["task"] == "answer_correctness":
+        best = nearest(row["reference_answers"], answer)
+        yield Pair(group, "answer_correctness", f"{question} | {best}", answer, value)
+
+
+def contradicted(row, source):
+    """1 where the context says otherwise, 0 where it does not, None where nobody says."""
+    about = row.get("metadata", {})
+    if row["label"] == 1:
+        return 0
+    if source in ("fm2", "fever-dev", "fever-symmetric", "scifact"):
+        return 1 - row["label"]  # entailed or refuted
+    if source in ("counterfactual-nli", "breaking-nli"):
+        return int(about["label"] == "contradiction")
+    if source == "factcheck-gpt":
+        return int(about["stance"] == "refute")
+    return 0 if about.get("judged") == "NOT ENOUGH" else None
+
+
+def fits(answer, context):
+    """Whether an answer of several sentences can be judged by one window: its parts may lie in several."""
+    return len(answer.split()) < 25 or len(context.split()) < 350
+
+
+def nearest(texts, answer):
+    """The text that is said by the answer to the greatest share."""
+    said = set(words(answer))
+    return max(texts, key=lambda text: len(said & set(words(text))) / (1 + len(words(text))))
+
+
+def joined(question, context, answer, most=100):
+    """The question and, where there is a context, its window of so many words that shares most words with question and
+    answer."""
+    if not context:
+        return question
+    said, wanted = context.split(), set(words(question + " " + answer))
+    starts = range(0, max(1, len(said) - most // 2), most // 2)
+    window = max((said[s:s + most] for s in starts), key=lambda w: len(set(words(" ".join(w))) & wanted))
+    return question + " | " + " ".join(window)
 
 
 def ares(rows, claims, rng):
@@ -47,13 +136,14 @@ def ares(rows, claims, rng):
     for row, context in zip(rows, contexts):
         label, question, answer = row["machine"], row["question"], row["answer"]
         relevant = label["Context_Relevance_Label"] == "Yes"
-        yield Pair(question, "context_relevance", question, context, relevant, "")
+        yield Pair(question, "context_relevance", question, context, relevant)
         if claims:
             if not relevant or label["Answer_Faithfulness_Label"] == "Yes":
                 yield Pair(question, "faithfulness", question, context, relevant and answer == "SUPPORTS", "claim")
         elif answer:
-            yield Pair(question, "faithfulness", answer, context, label["Answer_Faithfulness_Label"] == "Yes", "")
-            yield Pair(question, "answer_relevance", question, answer, label["Answer_Relevance_Label"] == "Yes", "")
+            yield Pair(question, "faithfulness", answer, context, label["Answer_Faithfulness_Label"] == "Yes")
+            asked = joined(question, context, answer) if rng.random() < 0.5 else question
+            yield Pair(question, "answer_relevance", asked, answer, label["Answer_Relevance_Label"] == "Yes")
     yield from statements(sorted(set(contexts)), rng)
 
 
@@ -85,7 +175,8 @@ def statements(contexts, rng, most=6):
             if pair:
                 query, text, value = pair
                 opening = rng.choice(OPENINGS) if rng.random() < 0.25 else ""
-                yield Pair(context, "faithfulness", opening + query, text, value, made)
+                yield Pair(context, "faithfulness", opening + query, text, value, made,
+                           contradicted=None if made == "swapped" else 0)
 
 
 def statement(made, everything, at, near, other, rng):
@@ -172,10 +263,8 @@ def evouna(rows, rng):
         if not answer.strip():
             continue
         right = row["human"]["correct"]
-        said = set(words(answer))
-        share = lambda reference: len(said & set(words(reference))) / (1 + len(words(reference)))
-        reference = max(row["reference_answers"], key=share)  # the one that it is most like
-        yield Pair(question, "answer_correctness", f"{question} | {reference}", answer, right, "")
+        reference = nearest(row["reference_answers"], answer)
+        yield Pair(question, "answer_correctness", f"{question} | {reference}", answer, right)
         other = rng.choice(rows)
         if right:
             yield Pair(question, "answer_relevance", question, answer, True, "correct")
@@ -192,12 +281,22 @@ def split(pairs, seed):
     return parts
 
 
-def draw(pairs, n, rng):
-    """A stratified sample of at most n pairs, of each label its share, shuffled."""
+def draw(pairs, n, rng, parts=()):
+    """A stratified sample of at most n pairs, of each label its share, shuffled. With parts, up to two thirds of a
+    label are of sources in these, and the others of "common"; without, all are of "common"."""
+    by_source = defaultdict(list)
+    for p in pairs:
+        by_source[p.label, p.source].append(p)
     chosen = []
     for label, share in SHARES.items():
-        of = [p for p in pairs if p.label == label]
-        chosen += rng.sample(of, min(len(of), round(n * share)))
+        pools, wanted = {"own": [], "common": []}, round(n * share)
+        for (of, source), own in sorted(by_source.items()):
+            part = part_of(source)
+            if of == label and part in (*parts, "common"):
+                own = rng.sample(own, min(len(own), MOST.get(source, len(own))))
+                pools["common" if part == "common" else "own"] += own * (2 if source in TWICE else 1)
+        own = rng.sample(pools["own"], min(len(pools["own"]), wanted * 2 // 3))
+        chosen += own + rng.sample(pools["common"], min(len(pools["common"]), wanted - len(own)))
     rng.shuffle(chosen)
     return chosen
 

@@ -153,7 +153,7 @@ class Row:
         self.id = str(self.cell("id") or "") or f"row-{number}"
         self.group = self.question or self.id
         if group := self.text("group"):
-            self.group = f"{path} {group}"  # q0001 is another one in another test set
+            self.group = f"{self.source} {group}"  # q0001 is another one in another test set
         self.kind = self.columns.get("kind")
         self.labels = {}
 
@@ -256,8 +256,8 @@ def parts(o):
 
 
 def about(o, judge):
-    """What the judge's file says about it."""
-    return {"name": "encoder-judge-own", "description": "a cross-encoder trained on " + ", ".join(
+    """What the judge's file says about it. By the name assay knows a judge that reads both texts as one segment."""
+    return {"name": "assay-encoder-judge", "description": "a cross-encoder trained on " + ", ".join(
         os.path.basename(path) for path in o.rows) + ": " + ", ".join(judge.labels)}
 
 

@@ -6,7 +6,7 @@ import os
 import random
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict, namedtuple
 
 import numpy
 import torch
@@ -15,6 +15,7 @@ from torch.nn import functional
 import bert
 import gguf
 import pairs as data
+import rows as own
 
 LABELS = data.LABELS
 
@@ -22,12 +23,18 @@ LABELS = data.LABELS
 def options():
     p = argparse.ArgumentParser(prog="train.sh", description=__doc__)
     p.add_argument("--model", required=True, help="folder with MiniLM's config.json, tokenizer.json and safetensors")
-    p.add_argument("--data", required=True, help="folder with train/*.jsonl.gz and evouna-{nq,tq}.dev.jsonl")
+    p.add_argument("--start", help="weights to start from instead of MiniLM's: a judge's .gguf, or the best.pt of a run")
+    p.add_argument("--parts", default="", help="parts of the sources to train on after \"common\": a, b or ab")
+    p.add_argument("--data", help="folder with train/*.jsonl.gz and evouna-{nq,tq}.dev.jsonl")
+    p.add_argument("--rows", action="append",
+                   help="train on the labelled rows of this FILE instead, of assay testset or a dataset; repeatable")
+    p.add_argument("--labels", default="", help="a FILE of assay label, with what people say of the rows")
+    p.add_argument("--dimension", default="", help="what the labels are about: one of " + ", ".join(own.DIMENSIONS))
     p.add_argument("--out", required=True, help="folder for checkpoints, the model and its card")
     p.add_argument("--epochs", type=int, default=2)
     p.add_argument("--pairs", type=int, default=30000, help="in an epoch, stratified by label")
     p.add_argument("--batch", type=int, default=32)
-    p.add_argument("--longest", type=int, default=256, help="tokens of a pair")
+    p.add_argument("--longest", type=int, default=320, help="tokens of a pair")
     p.add_argument("--rate", type=float, default=1e-4, help="peak learning rate")
     p.add_argument("--freeze", type=int, default=0, help="freeze the embeddings and this many layers")
     p.add_argument("--dropout", type=float, default=0.0, help="dropout rate; hardly a pair is seen twice")
@@ -47,26 +54,68 @@ def main():
     os.makedirs(o.out, exist_ok=True)
     fresh(o.seed)
     judge, wordpiece = bert.load(o.model, LABELS)
+    if o.start:
+        start(judge, o.start)
     judge.drop.p = o.dropout
-    parts = data.split(data.read(o.data, o.seed), o.seed)
-    cut = lambda p: (data.ids(p, wordpiece, o.longest), LABELS.index(p.label), float(p.value))
+    parts = own.parts(o) if o.rows else data.split(data.read(o.data, o.seed), o.seed)
+    cut = lambda p: Item(data.ids(p, wordpiece, o.longest), LABELS.index(p.label), float(p.value),
+                         -1.0 if p.contradicted is None else float(p.contradicted))
     if o.bench:
-        return bench(o, judge, [cut(p) for p in data.draw(parts[0], 640, random.Random(o.seed))])
-    validation = [cut(p) for p in data.draw(parts[1], 480, random.Random(o.seed))]
+        return bench(o, judge, [cut(p) for p in data.draw(parts[0], 640, random.Random(o.seed), o.parts)])
+    validation = [cut(p) for p in data.draw(parts[1], 960, random.Random(o.seed), o.parts)]
     say(f"{len(parts[0])} pairs to train, {len(parts[1])} to validate, {len(parts[2])} to test")
-    drawn = lambda epoch: data.draw(parts[0], o.pairs, random.Random(o.seed + epoch))
+    drawn = lambda epoch: data.draw(parts[0], o.pairs, random.Random(o.seed + epoch), o.parts)
+    chosen = parts[2] if o.rows else sampled(parts[2], 60, random.Random(o.seed))
+    before = predict(o, judge, [cut(p) for p in chosen]) if o.rows else None
     history = train(o, judge, lambda epoch: [cut(p) for p in drawn(epoch)], validation)
-    chosen = data.draw(parts[2], 2400, random.Random(o.seed))
     scores = predict(o, judge, [cut(p) for p in chosen])
     with open(f"{o.out}/test.jsonl", "w", encoding="utf-8") as file:
         for p, numbers in zip(chosen, scores):
             file.write(json.dumps({**p._asdict(), "outputs": [round(float(x), 5) for x in numbers]}) + "\n")
     about = {"name": "assay-encoder-judge", "license": "apache-2.0",
              "description": "MiniLM-L6 trained as a cross-encoder: " + ", ".join(LABELS)}
+    if o.rows:
+        own.outputs(judge, parts[0])
+        about = own.about(o, judge)
     gguf.write(f"{o.out}/encoder.gguf", judge, wordpiece, **about)
     gguf.write(f"{o.out}/encoder-f16.gguf", judge, wordpiece, gguf.F16, **about)
-    card(o, parts, history, chosen, scores)
+    if o.rows:
+        area = lambda values, outputs: interval(numpy.array(values) > 0.5, outputs)
+        own.card(o, parts, history, chosen, before, scores, area)
+    else:
+        card(o, parts, history, chosen, scores)
     say(f"{o.out}/encoder.gguf is the judge, {o.out}/MODEL.md its card")
+
+
+# The token ids of a pair, the output that it has a label for, the label, and whether it is a contradiction: -1 where
+# nobody says.
+Item = namedtuple("Item", "ids label value contradicted")
+
+
+def start(judge, path):
+    """Takes weights over, but for outputs that the file does not have."""
+    if path.endswith(".gguf"):
+        found, fields = gguf.read(path)
+        labels = fields["bert.classifier.output_labels"]
+        state = judge.state_dict()
+        for own, _, name in bert.names(len(judge.layers)):
+            if own.startswith("out."):
+                for i, label in enumerate(judge.labels):
+                    if label in labels:
+                        state[own][i] = torch.as_tensor(found[name][labels.index(label)])
+            else:
+                state[own] = torch.from_numpy(found[name].reshape(state[own].shape))
+        judge.load_state_dict(state)
+    else:
+        judge.load_state_dict(torch.load(path))
+
+
+def sampled(pairs, most, rng):
+    """At most so many pairs of each label, source and way in which they are made."""
+    by_kind = defaultdict(list)
+    for p in pairs:
+        by_kind[p.label, p.source, p.made].append(p)
+    return [p for _, own in sorted(by_kind.items()) for p in rng.sample(own, min(len(own), most))]
 
 
 def train(o, judge, epoch_pairs, validation):
@@ -150,24 +199,30 @@ def pace(step, steps):
 
 def batches(items, size, rng):
     """Batches bucketed by length, which need few padding tokens, in random order."""
-    items = sorted(items, key=lambda item: len(item[0]) + rng.random() * 16)
+    items = sorted(items, key=lambda item: len(item.ids) + rng.random() * 16)
     groups = [items[i:i + size] for i in range(0, len(items), size)]
     rng.shuffle(groups)
     return groups
 
 
 def padded(batch):
-    lengths = torch.tensor([len(ids) for ids, _, _ in batch])
+    lengths = torch.tensor([len(item.ids) for item in batch])
     ids = torch.zeros(len(batch), int(lengths.max()), dtype=torch.long)
-    for row, (tokens, _, _) in zip(ids, batch):
-        row[:len(tokens)] = torch.tensor(tokens)
+    for row, item in zip(ids, batch):
+        row[:len(item.ids)] = torch.tensor(item.ids)
     return ids, lengths
 
 
 def masked_loss(scores, batch):
-    """Binary cross-entropy of the output that a pair has a label for; the others are masked."""
-    own = scores[torch.arange(len(batch)), torch.tensor([label for _, label, _ in batch])]
-    return functional.binary_cross_entropy_with_logits(own, torch.tensor([value for _, _, value in batch]))
+    """Binary cross-entropy of the output that a pair has a label for, and half of contradiction's where that is known;
+    the others are masked."""
+    own = scores[torch.arange(len(batch)), torch.tensor([item.label for item in batch])]
+    loss = functional.binary_cross_entropy_with_logits(own, torch.tensor([item.value for item in batch]))
+    said = torch.tensor([item.contradicted for item in batch])
+    if (said >= 0).any():
+        other = scores[said >= 0, LABELS.index("contradiction")]
+        loss = loss + functional.binary_cross_entropy_with_logits(other, said[said >= 0]) * (said >= 0).float().mean() / 2
+    return loss
 
 
 def step(o, judge, batch):
@@ -181,7 +236,7 @@ def predict(o, judge, items):
     """The outputs for every item, in order."""
     judge.eval()
     scores = numpy.zeros((len(items), len(LABELS)), "float32")
-    order = sorted(range(len(items)), key=lambda i: len(items[i][0]))
+    order = sorted(range(len(items)), key=lambda i: len(items[i].ids))
     with torch.no_grad():
         for i in range(0, len(order), o.batch):
             part = order[i:i + o.batch]
@@ -235,44 +290,40 @@ def card(o, parts, state, chosen, scores):
     """Writes the model's card from what was counted and measured."""
     lines = ["# Encoder judge", "",
              "MiniLM (sentence-transformers/all-MiniLM-L6-v2, Apache-2.0) fine-tuned as a cross-encoder: an encoder",
-             "with a classification head over a pair of texts. One forward pass gives four logits; a sigmoid",
-             "makes each a probability: " + ", ".join(LABELS) + ".", "",
-             "## Data", "",
-             "Labels of ARES (Apache-2.0; synthetic questions and answers, labelled by construction) and of EVOUNA",
-             "(Apache-2.0; people's). Pairs constructed without a label, hard negatives among them: see pairs.py.",
-             "Grouped split: by question, and what is made of a context alone by context.", "",
-             "| output | made | pairs to train on | of which true | validation | test |", "|---|---|---|---|---|---|"]
-    count = lambda part, keep=lambda p: True: Counter((p.label, p.made) for p in part if keep(p))
-    train, validation, test = (count(part) for part in parts)
-    true = count(parts[0], lambda p: p.value == 1)
-    for key in sorted(train):
-        counts = " | ".join(str(c[key]) for c in (train, true, validation, test))
-        lines.append(f"| {key[0]} | {key[1] or 'labelled'} | {counts} |")
-    lines += ["", "## Training", "",
-              f"{state['step']} steps of {o.batch} pairs, {state['seconds'] / 60:.0f} minutes on {o.threads} threads; "
-              f"up to {o.pairs} pairs an epoch,",
-              ", ".join(f"{share:.0%} of them for {label}" for label, share in data.SHARES.items()) + ";",
-              f"{o.longest} tokens at most: of a longer text, the window that shares most tokens with the query.",
-              f"AdamW, learning rate {o.rate}, dropout {o.dropout}, {o.freeze} of 6 layers frozen, seed {o.seed}. "
-              "The checkpoint with the best", "validation loss was kept.", "",
-              "| step | training loss | validation loss |", "|---|---|---|"]
+             "with a classification head over a pair of texts. One forward pass gives a logit for each of:",
+             ", ".join(LABELS) + "; a sigmoid makes it a probability.", "",
+             "## Training", "",
+             f"From {os.path.basename(o.start) if o.start else 'MiniLM'}, parts of the sources: common {' '.join(o.parts)}",
+             f"{state['step']} steps of {o.batch} pairs, {state['seconds'] / 60:.0f} minutes on {o.threads} threads; "
+             f"up to {o.pairs} pairs an epoch,",
+             ", ".join(f"{share:.0%} of them for {label}" for label, share in data.SHARES.items()) + ";",
+             f"{o.longest} tokens at most: of a longer text, the window that shares most tokens with the query.",
+             f"AdamW, learning rate {o.rate}, dropout {o.dropout}, {o.freeze} of 6 layers frozen, seed {o.seed}. "
+             "The checkpoint with the best", "validation loss was kept.", "",
+             "| step | training loss | validation loss |", "|---|---|---|"]
     lines += [f"| {h['step']} | {h['loss']:.4f} | {h['validation']:.4f} |" for h in state["history"]]
-    lines += ["", "## Test", "", "Held-out questions; AUC with a 95% bootstrap interval.", "",
-              "| output | pairs | n | AUC |", "|---|---|---|---|"]
-    for i, label in enumerate(LABELS):
-        for made in sorted({p.made for p in chosen if p.label == label}):
-            rows = [j for j, p in enumerate(chosen)
-                    if p.label == label and (p.made == made or made in FALSE_OF.get(p.made, ()))]
-            values = numpy.array([chosen[j].value for j in rows])
-            if made == "mixed":
-                shares = numpy.corrcoef(ranked(values), ranked(scores[rows, i]))[0, 1]
-                lines.append(f"| {label} | mixed, Spearman with the share said | {len(rows)} | {shares:.3f} |")
-            elif 0 < values.sum() < len(values):
-                area = interval(values == 1, scores[rows, i])
-                lines.append(f"| {label} | {made or 'labelled'} | {len(rows)} | {area} |")
+    lines += ["", "## Data, and held-out groups of it", "",
+              "AUC with a 95% bootstrap interval; labels between are told from those above and below them. Of what is made,",
+              "positives stand against the negatives made in each way.", "",
+              "| output | source | made | pairs to train on | test | AUC |", "|---|---|---|---|---|---|"]
+    trained = Counter((p.label, p.source, p.made) for p in parts[0])
+    for kind in sorted(trained):
+        label, source, made = kind
+        rows = [j for j, p in enumerate(chosen) if (p.label, p.source) == (label, source)
+                and (p.made == made or p.made in FALSE_OF.get(made, ()) or made in FALSE_OF.get(p.made, ()))]
+        values = numpy.array([chosen[j].value for j in rows])
+        area = "-"
+        if len(rows) > 0 and values.min() < 0.5 < values.max():
+            area = interval(values > 0.5, scores[rows, LABELS.index(label)])
+        part = data.part_of(source)
+        lines.append(f"| {label} | {source} ({part}) | {made or 'labelled'} | {trained[kind]} | {len(rows)} | {area} |")
+    rows = [j for j, p in enumerate(chosen) if p.contradicted is not None]
+    values = numpy.array([chosen[j].contradicted for j in rows])
+    area = interval(values == 1, scores[rows, LABELS.index("contradiction")])
+    lines.append(f"| contradiction | all that say | labelled | | {len(rows)} | {area} |")
     with open(f"{o.out}/MODEL.md", "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
-    say("\n".join(lines[-12:]))
+    say("\n".join(lines[-50:]))
 
 
 # Constructed positives are compared with the negatives made in each way.
