@@ -15,8 +15,9 @@ const (
 	FP32 Numbers = "fp32"
 
 	// Int8 has matrices of 8 bits with a scale for each row, and gives each token a scale of its own, so that what is
-	// computed of a text depends on that text alone. The head, and what the last layer does to the one token that the
-	// head reads, stay in fp32.
+	// computed of a text depends on that text alone. What the values of the first half of the layers are made from has
+	// 16 bits. The head, and what the last layer does to the one token that the head reads, stay in fp32. A matrix whose
+	// Q8_0 has one scale for each row loses nothing.
 	Int8 Numbers = "int8"
 
 	// Int8Wide is Int8 with the same outcome for processors that add up products of 8 bits in 16: on x86, those without
@@ -113,11 +114,15 @@ func (g *writer) layer(i int, x string) string {
 	k.bias = nil
 	o.bias, v.bias = o.through(v.bias), nil
 	in := g.input(part("in"), x, false)
+	values := in // of all that is rounded they matter most, in the first layers
+	if g.numbers != FP32 && i < m.layers/2 {
+		values = g.finely(in, x)
+	}
 	first := in
 	if single {
 		first = g.exactly(asked)
 	}
-	a := g.attend(part("attention"), g.linear(q, first), g.linear(k, in), g.linear(v, in))
+	a := g.attend(part("attention"), g.linear(q, first), g.linear(k, in), g.linear(v, values))
 	next := func(name, x string, positive bool) input {
 		if single {
 			return g.exactly(x)

@@ -56,6 +56,7 @@ type input struct {
 	name string
 	rows string // a column of scales; "" for fp32
 	zero string // the byte that stands for 0
+	fine string // bytes of what the first leave, in finer steps; "": that is dropped
 }
 
 func (g *writer) exactly(x string) input { return input{name: x} }
@@ -98,6 +99,7 @@ const (
 	leastGELU = 0.17
 	below     = 26
 	above     = 255 - below
+	fineSteps = 254
 )
 
 // integerConstants adds what bytes use.
@@ -108,6 +110,7 @@ func (g *writer) integerConstants() {
 	g.Floats("step of gelu", []float32{1.0 / above})
 	g.Floats("least step", []float32{1e-12})
 	g.Floats("least step of gelu", []float32{leastGELU / below})
+	g.Floats("fine step", []float32{1.0 / fineSteps})
 	g.Raw("middle", graph.Uint8, []byte{128})
 	g.Raw("low", graph.Uint8, []byte{below})
 	g.Node("Expand", "middles", []string{"middle", "count"})
@@ -133,6 +136,16 @@ func (g *writer) bytes(name, x string, positive bool) input {
 	return steps
 }
 
+// finely adds to bytes those of what they leave of the numbers.
+func (g *writer) finely(in input, x string) input {
+	flat := in.name[:len(in.name)-len("bytes")] + "flat"
+	whole := g.Node("DequantizeLinear", in.name+".back", []string{in.name, flat, in.zero + "s"}, graph.Int("axis", 0))
+	rest := g.Node("Sub", in.name+".rest", []string{x, whole})
+	steps := g.Node("Mul", in.name+".fine steps", []string{flat, "fine step"})
+	in.fine = g.Node("QuantizeLinear", in.name+".fine", []string{rest, steps, in.zero + "s"}, graph.Int("axis", 0))
+	return in
+}
+
 // product multiplies bytes with a matrix of bytes: exact sums of integers, then both scales.
 func (g *writer) product(name string, m *matrix, x input) string {
 	raw, scales := quantised(m)
@@ -146,6 +159,14 @@ func (g *writer) product(name string, m *matrix, x input) string {
 	weights := g.Raw(m.name+".bytes", kind, raw, m.in, m.out)
 	y := g.contrib("MatMulIntegerToFloat", name+".sums",
 		[]string{x.name, weights, "unit", g.vector(m.name+".scales", scales), x.zero, zero})
+	if x.fine != "" {
+		for i := range scales {
+			scales[i] /= fineSteps
+		}
+		rest := g.contrib("MatMulIntegerToFloat", name+".fine",
+			[]string{x.fine, weights, "unit", g.vector(m.name+".fine scales", scales), x.zero, zero})
+		y = g.Node("Add", name+".both", []string{y, rest})
+	}
 	return g.Node("Mul", name, []string{y, x.rows})
 }
 
