@@ -113,6 +113,47 @@ func TestCheckEncode(t *testing.T) {
 	check(false, "probabilities")
 }
 
+// TestMarks checks which special tokens may stand where, and how a text with them is cut and shown.
+func TestMarks(t *testing.T) {
+	check := func(ok bool, p Pair, shown string) {
+		t.Helper()
+		req := &EncodeRequest{Output: HeadOutputs, Inputs: []Pair{p}}
+		if err := req.Check(); (err == nil) != ok || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", p, err)
+		}
+		if p.String() != shown {
+			t.Errorf("shown as %q, want %q", p.String(), shown)
+		}
+		chat := &ScoreRequest{Messages: []Message{{Role: User, Text: p.Text, Marks: p.Marks}}, Continuations: []string{"a"}}
+		if err := chat.Check(); (err == nil) != ok && p.Query == "" {
+			t.Errorf("%+v in a message: %v", p, err)
+		}
+	}
+	check(true, Pair{Text: "é b", Marks: []Mark{{0, "cls"}, {2, "sep"}, {2, "<x>"}, {4, "eos"}}}, "[cls]é[sep][<x>] b[eos]")
+	check(false, Pair{Text: "é b", Marks: []Mark{{1, "sep"}}}, "é b")
+	check(false, Pair{Text: "ab", Marks: []Mark{{2, "sep"}, {1, "sep"}}}, "ab")
+	check(false, Pair{Text: "ab", Marks: []Mark{{3, "sep"}}}, "ab")
+	check(false, Pair{Text: "ab", Marks: []Mark{{-1, "sep"}}}, "ab")
+	check(false, Pair{Text: "ab", Marks: []Mark{{1, ""}}}, "ab")
+	check(false, Pair{Text: "ab", Marks: []Mark{{1, "\xff"}}}, "ab")
+	check(false, Pair{Text: "ab", Marks: make([]Mark, 65)}, "ab")
+	check(false, Pair{Query: "a", Text: "ab", Marks: []Mark{{1, "sep"}}}, "a | a[sep]b")
+	for _, output := range []Output{Embedding, TokenEmbeddings, TokenOutputs} {
+		req := &EncodeRequest{Output: output, Inputs: []Pair{{Text: "ab", Marks: []Mark{{1, "sep"}}}}}
+		if err := req.Check(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s of a text with marks: %v", output, err)
+		}
+	}
+	bad := &GenerateRequest{Messages: []Message{{Role: User, Text: "a"}}, Documents: []string{"\xff"}, MaxTokens: 1}
+	if err := bad.Check(); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a document that is not UTF-8: %v", err)
+	}
+	bad.Documents = []string{"a"}
+	if bad.Check() != nil || bad.Needs() != CanGenerate|CanReadDocuments {
+		t.Errorf("it needs %v", bad.Needs())
+	}
+}
+
 // TestOutputs checks that each output takes an ability of its own, by which it is refused.
 func TestOutputs(t *testing.T) {
 	seen := CanGenerate | CanScore | CanConstrain | CanChoose | CanMark | CanReadDocuments

@@ -17,7 +17,7 @@ type Pair struct {
 // String shows an input in a message.
 func (p Pair) String() string {
 	text := p.Text
-	if len(p.Marks) > 0 {
+	if len(p.Marks) > 0 && checkMarks(p.Text, p.Marks) == nil {
 		before, tokens, after := Marked(p.Text, p.Marks)
 		text = before
 		for i, token := range tokens {
