@@ -73,4 +73,6 @@ esac
 [ -z "$start" ] || [ "$start" = minilm ] || rest+=(--start "$start")
 # PyTorch's waiting threads would spin and take the CPU from those of OpenBLAS: a fourth of a step and more.
 export OMP_WAIT_POLICY=PASSIVE
+# What a step frees would go back to the system and be faulted in again by the next: a third of the time.
+export MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_TOP_PAD_=268435456
 "$python" "$here/train.py" --model "$model" "${rest[@]}"
