@@ -7,6 +7,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/chat"
 	"github.com/assay-eval/assay/models/head"
 )
 
@@ -94,7 +95,7 @@ func (e *Engine) inputs(ctx context.Context, req *backend.EncodeRequest) ([]inpu
 			return nil, err
 		}
 		in, err := e.model.input(req.Output, p)
-		unknown := e.model.vocab.unknown(marked(p.Text, p.Marks))
+		unknown := e.model.vocab.unknown(chat.Marked(p.Text, p.Marks))
 		switch {
 		case err != nil:
 		case unknown != "":

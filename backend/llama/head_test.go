@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/backend/llama/chat"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 )
@@ -273,17 +274,17 @@ func tinyOutput(t *testing.T, path string, row int64) []float32 {
 
 // TestChatSaid checks that nothing is asked for after an answer that is to be judged.
 func TestChatSaid(t *testing.T) {
-	c, err := newChat("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"+
+	c, err := chat.New("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"+
 		"{% if add_generation_prompt %}<assistant>{% endif %}", "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	check := func(p backend.Pair, want string) {
 		t.Helper()
-		parts, err := c.said(p)
+		parts, err := c.Said(p)
 		text := ""
 		for _, part := range parts {
-			text += part.text
+			text += part.Text
 		}
 		if err != nil || text != want {
 			t.Errorf("%+v is %q, %v; want %q", p, text, err, want)

@@ -8,6 +8,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/chat"
 	"github.com/assay-eval/assay/backend/llama/grammar"
 	"github.com/assay-eval/assay/models/head"
 )
@@ -17,7 +18,7 @@ type model struct {
 	handle      llama.Model
 	vocab       *vocab
 	constrainer *grammar.Constrainer
-	chat        *chat
+	chat        *chat.Template
 	writer      *scheduler // nil if the model cannot write
 	kv          *kv        // of writer
 	encdec      *encdec    // instead of writer, of an encoder-decoder model
@@ -95,7 +96,7 @@ func (m *model) prepare(p *plan) error {
 func (m *model) newChat(p *plan) (err error) {
 	eos := m.vocab.spelling(llama.VocabEOS(m.vocab.handle))
 	bos := m.vocab.spelling(llama.VocabBOS(m.vocab.handle))
-	m.chat, err = newChat(p.file.Template, bos, eos)
+	m.chat, err = chat.New(p.file.Template, bos, eos)
 	return err
 }
 
@@ -283,7 +284,7 @@ func (m *model) ops() backend.Ops {
 	default:
 		ops |= backend.CanEmbed | backend.CanEmbedTokens
 	}
-	if m.writer != nil && m.chat.documents {
+	if m.writer != nil && m.chat.Documents() {
 		ops |= backend.CanReadDocuments
 	}
 	return ops

@@ -183,7 +183,7 @@ func TestControlTokens(t *testing.T) {
 	v := e.model.vocab
 	prompt := func(text string) []llama.Token {
 		t.Helper()
-		parts, err := e.model.chat.render(say("user", text))
+		parts, err := e.model.chat.Render(say("user", text))
 		if err != nil {
 			t.Fatal(err)
 		}

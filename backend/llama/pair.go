@@ -9,6 +9,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/chat"
 )
 
 // pair cuts a pair into tokens: with the model's own template if it has one, else as llama.cpp's server
@@ -20,7 +21,7 @@ func (m *model) pair(p backend.Pair) ([]llama.Token, error) {
 	case m.judge != "" && len(p.Marks) == 0:
 		return v.cut(pairParts(m.judge, p)), nil
 	case m.chat != nil && len(p.Marks) == 0:
-		parts, err := m.chat.said(p)
+		parts, err := m.chat.Said(p)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +48,7 @@ func (m *model) pair(p backend.Pair) ([]llama.Token, error) {
 		add(llama.VocabGetAddSEP(v.handle), sep)
 		second = len(tokens)
 	}
-	tokens = append(tokens, v.cut(marked(p.Text, p.Marks))...)
+	tokens = append(tokens, v.cut(chat.Marked(p.Text, p.Marks))...)
 	add(llama.VocabGetAddEOS(v.handle), eos)
 	for i := second; i < len(tokens); i++ {
 		tokens[i] += llama.Token(m.segmentB)
@@ -56,9 +57,9 @@ func (m *model) pair(p backend.Pair) ([]llama.Token, error) {
 }
 
 // pairParts puts a pair into a template, which marks their places as {query} and {document}.
-func pairParts(template string, p backend.Pair) []part {
+func pairParts(template string, p backend.Pair) []chat.Part {
 	texts := map[string]string{"{query}": p.Query, "{document}": p.Text}
-	var parts []part
+	var parts []chat.Part
 	for {
 		at, mark := len(template), ""
 		for m := range texts {
@@ -66,11 +67,11 @@ func pairParts(template string, p backend.Pair) []part {
 				at, mark = i, m
 			}
 		}
-		parts = append(parts, part{text: template[:at], template: true})
+		parts = append(parts, chat.Part{Text: template[:at], Template: true})
 		if mark == "" {
 			return parts
 		}
-		parts = append(parts, part{text: texts[mark]})
+		parts = append(parts, chat.Part{Text: texts[mark]})
 		template = template[at+len(mark):]
 	}
 }

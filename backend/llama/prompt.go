@@ -7,11 +7,12 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/chat"
 )
 
 // prompt renders messages and cuts them into tokens, at least one.
 func (e *Engine) prompt(messages []backend.Message, documents []string) ([]llama.Token, tiling, error) {
-	parts, err := e.model.chat.render(messages, documents...)
+	parts, err := e.model.chat.Render(messages, documents...)
 	if err != nil {
 		return nil, tiling{}, err
 	}
@@ -34,11 +35,11 @@ func (e *Engine) prompt(messages []backend.Message, documents []string) ([]llama
 }
 
 // lastParagraph returns what stands in a prompt before its last message, and until the last paragraph of that.
-func lastParagraph(parts []part) (before, until []part) {
+func lastParagraph(parts []chat.Part) (before, until []chat.Part) {
 	for i := len(parts) - 1; i >= 0; i-- {
-		if p := parts[i]; !p.template && p.special == "" {
-			at := max(0, strings.LastIndex(p.text, "\n\n"))
-			return parts[:i], append(parts[:i:i], part{text: p.text[:at]})
+		if p := parts[i]; !p.Template && p.Special == "" {
+			at := max(0, strings.LastIndex(p.Text, "\n\n"))
+			return parts[:i], append(parts[:i:i], chat.Part{Text: p.Text[:at]})
 		}
 	}
 	return nil, nil

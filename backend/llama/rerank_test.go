@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/backend/llama/chat"
 	"github.com/assay-eval/assay/models/gguf"
 )
 
@@ -335,15 +336,15 @@ func TestRerankDecoder(t *testing.T) {
 
 // TestPairParts checks that texts come where a template has their marks, and that marks in texts are text.
 func TestPairParts(t *testing.T) {
-	check := func(template string, want ...part) {
+	check := func(template string, want ...chat.Part) {
 		t.Helper()
 		got := pairParts(template, backend.Pair{Query: "the {document}?", Text: "{query}"})
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", template, got, want)
 		}
 	}
-	own := func(text string) part { return part{text: text, template: true} }
-	query, text := part{text: "the {document}?"}, part{text: "{query}"}
+	own := func(text string) chat.Part { return chat.Part{Text: text, Template: true} }
+	query, text := chat.Part{Text: "the {document}?"}, chat.Part{Text: "{query}"}
 	check("", own(""))
 	check("<q>{query}</q><d>{document}</d>", own("<q>"), query, own("</q><d>"), text, own("</d>"))
 	check("{document}{query}", own(""), text, own(""), query, own(""))
@@ -357,13 +358,13 @@ func FuzzPairParts(f *testing.F) {
 		var whole strings.Builder
 		marks := 0
 		for i, p := range pairParts(template, backend.Pair{Query: query, Text: text}) {
-			if p.template != (i%2 == 0) {
-				t.Fatalf("part %d is of the template: %v", i, p.template)
+			if p.Template != (i%2 == 0) {
+				t.Fatalf("part %d is of the template: %v", i, p.Template)
 			}
-			if !p.template {
+			if !p.Template {
 				marks++
 			}
-			whole.WriteString(p.text)
+			whole.WriteString(p.Text)
 		}
 		want := strings.NewReplacer("{query}", query, "{document}", text).Replace(template)
 		if n := strings.Count(template, "{query}") + strings.Count(template, "{document}"); whole.String() != want ||

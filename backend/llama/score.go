@@ -9,6 +9,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/chat"
 )
 
 // Score returns the natural-log probability of each token of each continuation. See [backend.Backend].
@@ -98,14 +99,14 @@ func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (
 
 // continuation cuts one continuation of a prompt into tokens, at least one.
 func (e *Engine) continuation(req *backend.ScoreRequest, prompt []llama.Token, text string) ([]llama.Token, error) {
-	parts, err := e.model.chat.render(req.Messages, req.Documents...)
+	parts, err := e.model.chat.Render(req.Messages, req.Documents...)
 	if err != nil {
 		return nil, err
 	}
-	if e.model.vocab.atLeast([]part{{text: text}}) > e.info.Context {
+	if e.model.vocab.atLeast([]chat.Part{{Text: text}}) > e.info.Context {
 		return nil, &backend.TooLongError{Limit: e.info.Context}
 	}
-	whole := e.model.vocab.prompt(append(parts, part{text: text}))
+	whole := e.model.vocab.prompt(append(parts, chat.Part{Text: text}))
 	if n := len(prompt); common(whole, prompt) == n && len(whole) > n {
 		return whole[n:], nil
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend/llama/grammar"
+
+	"github.com/assay-eval/assay/backend/llama/chat"
 )
 
 // A vocab is the tokenizer: it turns text into a model's tokens and back. It is safe for concurrent use.
@@ -59,19 +61,12 @@ func newVocab(model llama.Model) *vocab {
 	return v
 }
 
-// A part is a piece of a prompt: the template's own words, a message's, or a special token.
-type part struct {
-	text     string
-	template bool
-	special  string // as a [backend.Mark] names it; then there is no text
-}
-
 // prompt cuts a rendered conversation into tokens as llama.cpp would the whole text, but for this: in
 // what is not the template's, a control token spelt out is plain text.
-func (v *vocab) prompt(parts []part) []llama.Token {
+func (v *vocab) prompt(parts []chat.Part) []llama.Token {
 	if n := len(parts) - 1; n >= 0 && v.eos != llama.TokenNull { // nothing follows what an encoder reads
 		last := parts[n]
-		last.text = strings.TrimRightFunc(last.text, unicode.IsSpace)
+		last.Text = strings.TrimRightFunc(last.Text, unicode.IsSpace)
 		parts = append(slices.Clone(parts[:n]), last)
 	}
 	tokens := v.cut(parts)
@@ -85,7 +80,7 @@ func (v *vocab) prompt(parts []part) []llama.Token {
 }
 
 // cut is prompt without the tokens that start and end every prompt.
-func (v *vocab) cut(parts []part) []llama.Token {
+func (v *vocab) cut(parts []chat.Part) []llama.Token {
 	var tokens []llama.Token
 	var plain strings.Builder // since the last control token
 	trimLeft := false
@@ -103,14 +98,14 @@ func (v *vocab) cut(parts []part) []llama.Token {
 		}
 	}
 	for _, p := range parts {
-		if p.special != "" {
+		if p.Special != "" {
 			flush(false)
 			trimLeft = false
-			tokens = append(tokens, v.special(p.special))
+			tokens = append(tokens, v.special(p.Special))
 			continue
 		}
-		rest := p.text
-		for p.template {
+		rest := p.Text
+		for p.Template {
 			at, c := v.nextControl(rest)
 			if c == nil {
 				break
@@ -148,10 +143,10 @@ func (v *vocab) special(name string) llama.Token {
 }
 
 // unknown names the first special token among parts that the vocabulary lacks, "" if it has all.
-func (v *vocab) unknown(parts []part) string {
+func (v *vocab) unknown(parts []chat.Part) string {
 	for _, p := range parts {
-		if p.special != "" && v.special(p.special) == llama.TokenNull {
-			return p.special
+		if p.Special != "" && v.special(p.Special) == llama.TokenNull {
+			return p.Special
 		}
 	}
 	return ""
@@ -177,10 +172,10 @@ func (v *vocab) tokens(text string, special bool) []llama.Token {
 
 // atLeast is a lower bound for the number of tokens that a prompt's text takes, to refuse the far too
 // long without cutting it up.
-func (v *vocab) atLeast(parts []part) int {
+func (v *vocab) atLeast(parts []chat.Part) int {
 	n := 0
 	for _, p := range parts {
-		n += len(p.text)
+		n += len(p.Text)
 	}
 	return n / max(1, v.longest)
 }

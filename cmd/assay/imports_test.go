@@ -27,7 +27,7 @@ func TestImports(t *testing.T) {
 		"backend/cache":       {"backend", "tokenize", "models"},
 		"backend/gollama":     {"backend", "tokenize", "models", "models/gguf"}, // a module of its own
 		"backend/linger":      {"backend"},
-		"backend/llama":       {"backend", "tokenize", "models", "models/gguf", "models/head", "backend/llama/grammar"},
+		"backend/llama":       {"backend", "tokenize", "models", "models/gguf", "models/head", "backend/llama/grammar", "backend/llama/chat"},
 		"backend/ollama":      {"backend", "tokenize", "models"},
 		"backend/onnx":        {"backend", "backend/onnx/bert", "backend/onnx/graph", "internal/tokenizer"},
 		"backend/onnx/graph":  {},
@@ -59,6 +59,7 @@ func TestImports(t *testing.T) {
 
 		"internal/parquet/bounds": {},
 		"backend/llama/grammar":   {},
+		"backend/llama/chat":      {"backend"},
 		// stats: a manifest holds calibration maps
 		"internal/runs":          {"backend", "metrics", "metrics/prompts", "internal/stats", "internal/parquet"},
 		"internal/runs/runstest": {"metrics", "internal/runs"},

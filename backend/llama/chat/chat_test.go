@@ -1,4 +1,4 @@
-package llama
+package chat
 
 import (
 	"errors"
@@ -26,9 +26,9 @@ const (
 	deafTemplate = `{% for m in messages %}{% if m.role != 'assistant' %}{{ m.content }}|{% endif %}{% endfor %}`
 )
 
-func newTestChat(t *testing.T, source string) *chat {
+func newTestChat(t *testing.T, source string) *Template {
 	t.Helper()
-	c, err := newChat(source, "<s>", "</s>")
+	c, err := New(source, "<s>", "</s>")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,17 +45,17 @@ func say(pairs ...string) (messages []backend.Message) {
 func TestRender(t *testing.T) {
 	check := func(source, want string, pairs ...string) {
 		t.Helper()
-		parts, err := newTestChat(t, source).render(say(pairs...))
+		parts, err := newTestChat(t, source).Render(say(pairs...))
 		if err != nil {
 			t.Errorf("%q: %v", pairs, err)
 			return
 		}
 		got := ""
 		for _, p := range parts {
-			if p.template {
-				got += p.text
+			if p.Template {
+				got += p.Text
 			} else {
-				got += "«" + p.text + "»" // to tell who wrote what
+				got += "«" + p.Text + "»" // to tell who wrote what
 			}
 		}
 		if got != want {
@@ -89,23 +89,23 @@ const documentTemplate = `{% for d in documents %}<|document {{ d.doc_id }}|>{{ 
 
 // TestRenderDocuments checks where documents and special tokens stand, and that a text can spell neither.
 func TestRenderDocuments(t *testing.T) {
-	shown := func(parts []part) string {
+	shown := func(parts []Part) string {
 		got := ""
 		for _, p := range parts {
 			switch {
-			case p.special != "":
-				got += "⟦" + p.special + "⟧"
-			case p.template:
-				got += p.text
+			case p.Special != "":
+				got += "⟦" + p.Special + "⟧"
+			case p.Template:
+				got += p.Text
 			default:
-				got += "«" + p.text + "»"
+				got += "«" + p.Text + "»"
 			}
 		}
 		return got
 	}
 	check := func(source, want string, messages []backend.Message, documents ...string) {
 		t.Helper()
-		parts, err := newTestChat(t, source).render(messages, documents...)
+		parts, err := newTestChat(t, source).Render(messages, documents...)
 		if err != nil || shown(parts) != want {
 			t.Errorf("rendered as\n%s\n%v, want\n%s", shown(parts), err, want)
 		}
@@ -121,7 +121,7 @@ func TestRenderDocuments(t *testing.T) {
 			t.Errorf("a template has a place for documents: %v, want %v: %s", c.documents, want, source)
 		}
 	}
-	if _, err := newTestChat(t, plainTemplate).render(guardian, "A document."); !errors.Is(err, backend.ErrInvalid) ||
+	if _, err := newTestChat(t, plainTemplate).Render(guardian, "A document."); !errors.Is(err, backend.ErrInvalid) ||
 		!strings.Contains(err.Error(), "leaves out document 0") {
 		t.Errorf("a document without a place: %v", err)
 	}
@@ -136,7 +136,7 @@ func TestRenderDocuments(t *testing.T) {
 func TestRenderRefuses(t *testing.T) {
 	check := func(source, want string, pairs ...string) {
 		t.Helper()
-		_, err := newTestChat(t, source).render(say(pairs...))
+		_, err := newTestChat(t, source).Render(say(pairs...))
 		if !errors.Is(err, backend.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want an invalid request that mentions %q", pairs, err, want)
 		}
@@ -148,7 +148,7 @@ func TestRenderRefuses(t *testing.T) {
 func TestNewChatRefuses(t *testing.T) {
 	check := func(source string) {
 		t.Helper()
-		if _, err := newChat(source, "", ""); err == nil {
+		if _, err := New(source, "", ""); err == nil {
 			t.Errorf("the template %q was accepted", source)
 		}
 	}
@@ -167,16 +167,16 @@ func FuzzTemplate(f *testing.F) {
 		if strings.Contains(source, "range") || strings.Contains(source, "*") {
 			t.Skip("may ask for more memory than there is")
 		}
-		c, err := newChat(source, "<s>", "</s>")
+		c, err := New(source, "<s>", "</s>")
 		if err != nil {
 			return
 		}
-		parts, err := c.render(say("user", text))
+		parts, err := c.Render(say("user", text))
 		if err != nil || c.trims {
 			return
 		}
 		for _, p := range parts {
-			if !p.template && p.text == text {
+			if !p.Template && p.Text == text {
 				return
 			}
 		}

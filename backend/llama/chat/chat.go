@@ -1,4 +1,6 @@
-package llama
+// Package chat renders conversations with a model's own chat template, and keeps what the template wrote apart from what
+// the messages say.
+package chat
 
 import (
 	"errors"
@@ -13,13 +15,20 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// A chat renders conversations as a model was trained to read them, with the template (in Jinja) that
+// A Part is a piece of a rendered conversation: the template's own words, a message's, or a special token.
+type Part struct {
+	Text     string
+	Template bool
+	Special  string // as a [backend.Mark] names it; then there is no text
+}
+
+// A Template renders conversations as a model was trained to read them, with the template (in Jinja) that
 // came with it. It is safe for concurrent use.
 //
 // The template never sees the messages' text. It gets a mark for each, and the text is put in where the
 // marks come out, so that what the template wrote can be told from what a message says.
-type chat struct {
-	template *jinja.Template // nil: the model has none
+type Template struct {
+	compiled *jinja.Template // nil: the model has none
 	bos, eos string
 
 	system    bool // the template has a place for a system message
@@ -27,14 +36,15 @@ type chat struct {
 	documents bool // the template has a place for documents
 }
 
-// newChat compiles a template and finds out its habits.
-func newChat(source, bos, eos string) (*chat, error) {
-	c := &chat{bos: bos, eos: eos, system: true}
+// New compiles a template and finds out its habits; of a model without one, "", messages are plain paragraphs. Bos and eos
+// are the spellings of the tokens that begin and end a text, which templates may ask for.
+func New(source, bos, eos string) (*Template, error) {
+	c := &Template{bos: bos, eos: eos, system: true}
 	if source == "" {
 		return c, nil
 	}
 	var err error
-	if c.template, err = jinja.Compile(source); err != nil {
+	if c.compiled, err = jinja.Compile(source); err != nil {
 		return nil, fmt.Errorf("the model's chat template cannot be read: %w", err)
 	}
 	user := []turn{{role: backend.User, text: " " + mark(0) + " "}}
@@ -66,14 +76,17 @@ func mark(i int) string { return "zqmessage" + strconv.Itoa(i) + "zq" }
 
 var markPattern = regexp.MustCompile(`zqmessage([0-9]+)zq`)
 
-// render returns the conversation with the start of the reply, as parts of the template and parts of
-// the messages and documents.
-func (c *chat) render(messages []backend.Message, documents ...string) ([]part, error) {
+// Documents reports whether the template has a place for documents.
+func (c *Template) Documents() bool { return c.documents }
+
+// Render returns the conversation with the start of the reply, as parts of the template and parts of
+// the messages and documents, or an error wrapping [backend.ErrInvalid] if the template refuses it or leaves some out.
+func (c *Template) Render(messages []backend.Message, documents ...string) ([]Part, error) {
 	return c.parts(messages, documents, true)
 }
 
-// said returns a question with its answer, as a reward model reads it: nothing follows the answer's turn.
-func (c *chat) said(p backend.Pair) ([]part, error) {
+// Said returns a question with its answer, as a reward model reads it: nothing follows the answer's turn.
+func (c *Template) Said(p backend.Pair) ([]Part, error) {
 	messages := []backend.Message{{Role: backend.User, Text: p.Query}, {Role: backend.Assistant, Text: p.Text}}
 	if p.Query == "" {
 		messages = messages[1:]
@@ -82,12 +95,12 @@ func (c *chat) said(p backend.Pair) ([]part, error) {
 }
 
 // parts renders a conversation, with the start of a reply or without.
-func (c *chat) parts(messages []backend.Message, documents []string, reply bool) ([]part, error) {
+func (c *Template) parts(messages []backend.Message, documents []string, reply bool) ([]Part, error) {
 	turns := c.turns(messages)
-	if c.template == nil {
-		var parts []part
+	if c.compiled == nil {
+		var parts []Part
 		for _, t := range turns {
-			parts = append(parts, marked(t.text+"\n\n", t.marks)...)
+			parts = append(parts, Marked(t.text+"\n\n", t.marks)...)
 		}
 		return parts, nil
 	}
@@ -106,7 +119,7 @@ func (c *chat) parts(messages []backend.Message, documents []string, reply bool)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the model's chat template refuses the conversation: %v", backend.ErrInvalid, err)
 	}
-	var parts []part
+	var parts []Part
 	messagesShown := len(turns)
 	for _, d := range documents {
 		turns = append(turns, turn{text: d})
@@ -118,8 +131,8 @@ func (c *chat) parts(messages []backend.Message, documents []string, reply bool)
 		if err != nil || i >= len(turns) {
 			return nil, fmt.Errorf("%w: the model's chat template garbles the conversation", backend.ErrInvalid)
 		}
-		parts = append(parts, part{text: text[from:m[0]], template: true})
-		parts = append(parts, marked(turns[i].text, turns[i].marks)...)
+		parts = append(parts, Part{Text: text[from:m[0]], Template: true})
+		parts = append(parts, Marked(turns[i].text, turns[i].marks)...)
 		shown[i] = true
 		from = m[1]
 	}
@@ -133,13 +146,13 @@ func (c *chat) parts(messages []backend.Message, documents []string, reply bool)
 				backend.ErrInvalid, i, t.role)
 		}
 	}
-	return append(parts, part{text: text[from:], template: true}), nil
+	return append(parts, Part{Text: text[from:], Template: true}), nil
 }
 
 // turns prepares messages for the template: white space around them is stripped where the template
 // would strip it, and what the system has to say is put before the user's words where the template has
 // no place for it.
-func (c *chat) turns(messages []backend.Message) []turn {
+func (c *Template) turns(messages []backend.Message) []turn {
 	var turns []turn
 	said := ""
 	for _, m := range messages {
@@ -172,19 +185,19 @@ func moved(marks []backend.Mark, by int) []backend.Mark {
 	return list
 }
 
-// marked cuts a text at its special tokens.
-func marked(text string, marks []backend.Mark) []part {
+// Marked cuts a text at its special tokens: see [backend.Mark].
+func Marked(text string, marks []backend.Mark) []Part {
 	before, tokens, after := backend.Marked(text, marks)
-	parts := []part{{text: before}}
+	parts := []Part{{Text: before}}
 	for i, token := range tokens {
-		parts = append(parts, part{special: token}, part{text: after[i]})
+		parts = append(parts, Part{Special: token}, Part{Text: after[i]})
 	}
 	return parts
 }
 
 // fill runs the template. It came with the model's file and may be anything, so that a panic of its
 // interpreter is the template's error.
-func (c *chat) fill(turns []turn, documents []string, reply bool) (text string, err error) {
+func (c *Template) fill(turns []turn, documents []string, reply bool) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
@@ -208,5 +221,5 @@ func (c *chat) fill(turns []turn, documents []string, reply bool) (text string, 
 		}
 		given["documents"] = list
 	}
-	return c.template.Render(given)
+	return c.compiled.Render(given)
 }
