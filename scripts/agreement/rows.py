@@ -1,6 +1,6 @@
 """Writes labelled sets as datasets that assay reads: rows.py DATA OUT [MOST]. Called by agreement.sh.
 
-Each set becomes OUT/DIMENSION.SET.jsonl with at most MOST rows (300), drawn by hash; people's label, from 0 to 1, is the
+Each set becomes OUT/DIMENSION.SET.jsonl with at most MOST rows (160), drawn by hash; people's label, from 0 to 1, is the
 field "label". The encoder judge's first stage of training (scripts/train-judge) has seen none of these rows, its last
 stage those of the sets in its parts a and b."""
 
@@ -31,7 +31,7 @@ TESTS = {
 }
 
 
-def main(data, out, most=300):
+def main(data, out, most=160):
     os.makedirs(out, exist_ok=True)
     for dimension, sets in SETS.items():
         for name in sets:
