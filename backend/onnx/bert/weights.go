@@ -77,7 +77,8 @@ func other(format string, args ...any) error {
 
 // describe reads a header.
 func describe(h *gguf.Header, info *gguf.Info) (*Model, error) {
-	m := &Model{Header: h, Info: info, places: info.Context, width: info.Width, layers: info.Layers, heads: info.Heads, vocabulary: info.Vocabulary, weights: map[string][]float32{}}
+	m := &Model{Header: h, Info: info, places: info.Context, width: info.Width, layers: info.Layers,
+		heads: info.Heads, vocabulary: info.Vocabulary, weights: map[string][]float32{}}
 	inner, _ := h.Int("bert.feed_forward_length")
 	epsilon, _ := h.Float("bert.attention.layer_norm_epsilon")
 	m.inner, m.epsilon = int(min(inner, math.MaxInt32)), float32(epsilon)
