@@ -42,8 +42,8 @@ type Model struct {
 	weights map[string][]float32 // by the names of their tensors; a matrix has a row for each output
 }
 
-// Read reads a model. The error wraps [ErrOther] where llama.cpp may yet read the file. The file is untrusted: sizes are
-// bounded, and each tensor must have the shape that they make it have.
+// Read reads a model. The error wraps [ErrOther] where llama.cpp may yet read the file. The file is untrusted: sizes
+// are bounded, and each tensor must have the shape that they make it have.
 func Read(path string) (*Model, error) {
 	info, err := gguf.Check(path)
 	if err != nil {
