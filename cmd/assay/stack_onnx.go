@@ -34,8 +34,9 @@ func (st *stack) openLocal(ctx context.Context, s *std, o *stackOptions, want wa
 // encoderEngines are the engines for encoders in GGUF, and the kind of numbers that each is to compute with.
 var encoderEngines = map[string]string{"auto": "", "llama": "", "onnx": "", "onnx-fp32": "fp32", "onnx-int8": "int8"}
 
-// openGGUF opens an encoder in GGUF on ONNX Runtime, which reads texts several times as fast as llama.cpp. It returns nil
-// where llama.cpp is wanted, or, unless ONNX Runtime is, where its library is not installed or cannot take the model.
+// openGGUF opens an encoder in GGUF on ONNX Runtime, which reads texts several times as fast as llama.cpp. It returns
+// nil where llama.cpp is wanted, or, unless ONNX Runtime is, where its library is not installed or cannot take the
+// model.
 func openGGUF(ctx context.Context, s *std, o *stackOptions, want wanted, home string, m *models.Model) (
 	backend.Backend, error) {
 	numbers, known := encoderEngines[o.encoders]

@@ -12,8 +12,8 @@ import (
 
 // LlamaCPP is BERT's vocabulary as a GGUF file has it, for tokens as llama.cpp cuts them: its WordPiece is not quite
 // BERT's own. Of a composed character only the first part is kept, marks that combine with a letter are dropped, white
-// space is what Unicode has for it, signs beyond ASCII that are no punctuation belong to the word beside them, and words
-// may have any length. A model that was trained on one of the two kinds of tokens is to be read by the same.
+// space is what Unicode has for it, signs beyond ASCII that are no punctuation belong to the word beside them, and
+// words may have any length. A model that was trained on one of the two kinds of tokens is to be read by the same.
 type LlamaCPP struct {
 	Tokens       []string // by id; one that begins a word begins with U+2581
 	Lowercase    bool

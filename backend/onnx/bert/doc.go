@@ -1,5 +1,5 @@
-// Package bert writes BERT models of GGUF files as ONNX graphs, so that one file serves both engines: llama.cpp, and ONNX
-// Runtime, which reads texts several times as fast where the processor multiplies 8-bit integers.
+// Package bert writes BERT models of GGUF files as ONNX graphs, so that one file serves both engines: llama.cpp, and
+// ONNX Runtime, which reads texts several times as fast where the processor multiplies 8-bit integers.
 //
 //	m, err := bert.Read("encoder-judge.gguf")
 //	if err != nil {

@@ -134,7 +134,8 @@ func (g *writer) layer(i int, x string) string {
 	up := g.matrix(part("ffn_up"))
 	bias := up.bias
 	up.bias = nil
-	u := g.contrib("BiasGelu", part("gelu"), []string{g.linear(up, next("mid", x, false)), g.vector(up.name+".bias", bias)})
+	u := g.linear(up, next("mid", x, false))
+	u = g.contrib("BiasGelu", part("gelu"), []string{u, g.vector(up.name+".bias", bias)})
 	d := g.linear(g.matrix(part("ffn_down")), next("inner", u, true))
 	return g.norm(part("layer_output_norm"), g.Node("Add", part("sum 2"), []string{d, x}))
 }

@@ -42,8 +42,8 @@ type Model struct {
 	weights map[string][]float32 // by the names of their tensors; a matrix has a row for each output
 }
 
-// Read reads a model. The error wraps [ErrOther] where llama.cpp may yet read the file. The file is untrusted: sizes are
-// bounded, and each tensor must have the shape that they make it have.
+// Read reads a model. The error wraps [ErrOther] where llama.cpp may yet read the file. The file is untrusted: sizes
+// are bounded, and each tensor must have the shape that they make it have.
 func Read(path string) (*Model, error) {
 	info, err := gguf.Check(path)
 	if err != nil {
@@ -77,7 +77,8 @@ func other(format string, args ...any) error {
 
 // describe reads a header.
 func describe(h *gguf.Header, info *gguf.Info) (*Model, error) {
-	m := &Model{Header: h, Info: info, places: info.Context, width: info.Width, layers: info.Layers, heads: info.Heads, vocabulary: info.Vocabulary, weights: map[string][]float32{}}
+	m := &Model{Header: h, Info: info, places: info.Context, width: info.Width, layers: info.Layers,
+		heads: info.Heads, vocabulary: info.Vocabulary, weights: map[string][]float32{}}
 	inner, _ := h.Int("bert.feed_forward_length")
 	epsilon, _ := h.Float("bert.attention.layer_norm_epsilon")
 	m.inner, m.epsilon = int(min(inner, math.MaxInt32)), float32(epsilon)
