@@ -81,14 +81,16 @@ func TestShippedEncoderReference(t *testing.T) {
 		}
 	}
 	titan := "Which moon of Saturn has a thick atmosphere, and what is it made of?"
-	check("answer_relevance", titan, "Titan. Its atmosphere is mostly nitrogen.", 0.9920)
-	check("context_relevance", titan, "Jupiter is the largest planet of the solar system.", 0.8711)
+	check("answer_relevance", titan, "Titan. Its atmosphere is mostly nitrogen.", 0.6911)
+	check("context_relevance", titan, "Jupiter is the largest planet of the solar system.", 0.0294)
 	check("answer_correctness", titan+" | Titan; its atmosphere is mostly nitrogen.",
-		"Titan. Its atmosphere is mostly nitrogen.", 0.9813)
+		"Titan. Its atmosphere is mostly nitrogen.", 0.9701)
 	leave := "How far ahead must parental leave be requested in Ellery, and is there an exception?"
-	check("answer_relevance", leave, "It must be requested in writing, eight weeks ahead.", 0.8490)
-	check("context_relevance", leave, "The town hall is closed on public holidays.", 0.0285)
+	check("answer_relevance", leave, "It must be requested in writing, eight weeks ahead.", 0.5710)
+	check("context_relevance", leave, "The town hall is closed on public holidays.", 0.0437)
 	ahead := "Parental leave must be requested in writing, eight weeks ahead."
-	check("faithfulness", "It must be requested eight weeks ahead.", ahead, 0.9750)
-	check("faithfulness", "It must be requested six weeks ahead.", ahead, 0.4478)
+	check("faithfulness", "It must be requested eight weeks ahead.", ahead, 0.9338)
+	check("faithfulness", "It must be requested six weeks ahead.", ahead, 0.0503)
+	check("contradiction", "It must be requested eight weeks ahead.", ahead, 0.0154)
+	check("contradiction", "It must be requested six weeks ahead.", ahead, 0.8871)
 }

@@ -108,8 +108,8 @@ func TestGGUFReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	chance := 1 / (1 + math.Exp(-float64(got[0][slices.Index(e.Info().Labels, "faithfulness")])))
-	if math.Abs(chance-0.4478) > 0.005 {
-		t.Errorf("faithfulness is %.4f, PyTorch has 0.4478", chance)
+	if math.Abs(chance-0.0503) > 0.005 {
+		t.Errorf("faithfulness is %.4f, PyTorch has 0.0503", chance)
 	}
 }
 
@@ -138,7 +138,6 @@ func TestGGUFInt8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flips, n := 0, 0
 	for _, p := range pairsOf(t, 12) {
 		in, err := cutter.Pair(p.Query, p.Text)
 		if err != nil {
@@ -156,17 +155,13 @@ func TestGGUFInt8(t *testing.T) {
 			t.Errorf("%q: widened it gives %v, else %v", p.Query, logits(wide), b)
 		}
 		for k := range a {
-			n++
-			if (a[k] > 0) != (b[k] > 0) {
-				flips++
+			if (a[k] > 0) != (b[k] > 0) && math.Abs(float64(a[k])) > 0.25 {
+				t.Errorf("%q: the verdict %d is %v in 8 bits, and clearly %v in fp32", p.Query, k, b[k], a[k])
 			}
 			if math.Abs(float64(a[k])-float64(b[k])) > 0.5 {
 				t.Errorf("%q: logit %d is %v, in fp32 %v", p.Query, k, b[k], a[k])
 			}
 		}
-	}
-	if flips > 1 {
-		t.Errorf("%d of %d verdicts are others in 8 bits", flips, n)
 	}
 }
 
