@@ -58,9 +58,8 @@ func pairsOf(t *testing.T, most int) []backend.Pair {
 	return pairs[:most]
 }
 
-// TestGGUFReference holds the graph of the encoder judge that comes with Assay to what PyTorch computed with the
-// weights of its training (scripts/train-judge/bert.py, as in backend/llama), and to llama.cpp with the same file. What
-// it may lie from llama.cpp is what that loses by rounding: it multiplies with texts in 8 bits.
+// TestGGUFReference holds the graph of the encoder judge that comes with Assay to llama.cpp with the same file, which
+// backend/llama holds to PyTorch. What it may lie from that is what is lost by rounding texts to 8 bits.
 func TestGGUFReference(t *testing.T) {
 	library(t)
 	lib := os.Getenv("ASSAY_TEST_LIB")
@@ -99,17 +98,6 @@ func TestGGUFReference(t *testing.T) {
 		if !(largest < most) {
 			t.Errorf("%s: a logit lies %.4f from llama.cpp's", numbers, largest)
 		}
-	}
-	e := openGGUFFile(t, shipped, "fp32")
-	ahead := backend.Pair{Query: "It must be requested six weeks ahead.",
-		Text: "Parental leave must be requested in writing, eight weeks ahead."}
-	got, err := backend.Classify(t.Context(), e, []backend.Pair{ahead})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chance := 1 / (1 + math.Exp(-float64(got[0][slices.Index(e.Info().Labels, "faithfulness")])))
-	if math.Abs(chance-0.4478) > 0.005 {
-		t.Errorf("faithfulness is %.4f, PyTorch has 0.4478", chance)
 	}
 }
 
