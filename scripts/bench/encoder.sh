@@ -26,13 +26,13 @@ bench() { go test ./backend/onnx -run '^$' -bench "$1" -benchtime "$2" -timeout 
 bench BenchmarkEncoders "${rounds}x"
 bench BenchmarkVerdicts 1x
 
-echo "Processor: $(lscpu 2>/dev/null | sed -n 's/^Model name: *//p' || sysctl -n machdep.cpu.brand_string), $(nproc) cores, ONNX Runtime's kernels:" \
-	"$(./assay doctor 2>/dev/null | sed -n 's/.*ONNX Runtime [^ ]* \([^ ,]*\).*/\1/p' | head -1)"
+name=$(lscpu 2>/dev/null | sed -n 's/^Model name: *//p' || true)
+echo "Processor: ${name:-$(uname -m)}, $(getconf _NPROCESSORS_ONLN) cores."
 echo
 echo "| tokens, threads | engine | tokens/s | of llama.cpp's | tokens a second of processor time | of llama.cpp's |"
 echo "| --- | --- | ---: | ---: | ---: | ---: |"
 awk '/^BenchmarkEncoders\// {
-	sub(/-[0-9]+$/, "", $1); split($1, name, "/")
+	sub(/-[0-9]+$/, "", $1); split($1, name, "/"); sub(/tokens/, " tokens", name[2]); sub(/threads/, " threads", name[3])
 	for (i = 3; i < NF; i += 2) value[$(i + 1)] = $i
 	n = split("llama onnx-fp32 onnx-int8", engines, " ")
 	for (k = 1; k <= n; k++) {
