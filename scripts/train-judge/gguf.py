@@ -18,6 +18,8 @@ def write(path, judge, wordpiece, kind=Q8_0, **about):
     state, tensors = judge.state_dict(), []
     for own, _, name in names(len(judge.layers)):
         values = state[own].numpy().astype("float32")
+        if own == "types.weight":
+            values = values[:1]  # llama.cpp knows only the first, and one row says that the judge was trained so
         whole = values.ndim == 1 or name in WHOLE
         tensors.append((name, values.shape, F32 if whole else kind, store(values, F32 if whole else kind)))
     with open(path + ".part", "wb") as file:
@@ -117,7 +119,7 @@ def header(judge, wordpiece, about):
         "bert.pooling_type": 4,  # by the classification head
         "bert.classifier.output_labels": judge.labels,
         "tokenizer.ggml.model": "bert",
-        "tokenizer.ggml.token_type_count": c["type_vocab_size"],
+        "tokenizer.ggml.token_type_count": 1,
         "tokenizer.ggml.tokens": [spelt(t) for t in tokens],
         "tokenizer.ggml.token_type": [3 if t in control else 1 for t in tokens],
         "tokenizer.ggml.bos_token_id": wordpiece.cls,

@@ -104,7 +104,8 @@ def start(judge, path):
                     if label in labels:
                         state[own][i] = torch.as_tensor(found[name][labels.index(label)])
             else:
-                state[own] = torch.from_numpy(found[name].reshape(state[own].shape))
+                rows = len(found[name])  # of segments a judge has one
+                state[own][:rows] = torch.from_numpy(found[name])
         judge.load_state_dict(state)
     else:
         judge.load_state_dict(torch.load(path))
