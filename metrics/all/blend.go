@@ -51,10 +51,11 @@ func blend(file string, byName map[string]metrics.Metric) (metrics.Metric, error
 	}
 	m, err := j.over(features)
 	m.Bound = j.checkWeights
-	m.Doc = fmt.Sprintf("%s as people would label it, by a small combination of %s",
-		strings.ReplaceAll(dimension, "_", " "), strings.Join(j.names(), ", "))
+	m.Doc = strings.ReplaceAll(dimension, "_", " ") + " as people would label it, by an encoder, words and embeddings " +
+		"together"
 	m.Source = "Assay: monotone logistic regression, fitted to several sources of people's labels with each left out " +
 		"in turn (docs/agreement.md)"
-	m.Formula = "logistic(offset + sum of weight * (value - mean) / deviation); no better value lowers it"
+	m.Formula = "logistic(offset + sum of weight * (value - mean) / deviation) over " + strings.Join(j.names(), ", ") +
+		"; no better value lowers it"
 	return m, err
 }
