@@ -232,9 +232,8 @@ func (e withoutZeros) Generate(ctx context.Context, req *backend.GenerateRequest
 	other := *req
 	other.Messages = nil
 	for _, m := range req.Messages {
-		other.Messages = append(other.Messages, backend.Message{
-			Role: m.Role, Text: strings.ReplaceAll(m.Text, "\x00", " "),
-		})
+		m.Text = strings.ReplaceAll(m.Text, "\x00", " ")
+		other.Messages = append(other.Messages, m)
 	}
 	return e.Engine.Generate(ctx, &other)
 }
@@ -242,7 +241,8 @@ func (e withoutZeros) Generate(ctx context.Context, req *backend.GenerateRequest
 func (e withoutZeros) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
 	other := &backend.EncodeRequest{Output: req.Output}
 	for _, p := range req.Inputs {
-		other.Inputs = append(other.Inputs, backend.Pair{Query: p.Query, Text: strings.ReplaceAll(p.Text, "\x00", " ")})
+		p.Text = strings.ReplaceAll(p.Text, "\x00", " ")
+		other.Inputs = append(other.Inputs, p)
 	}
 	return e.Engine.Encode(ctx, other)
 }
