@@ -386,20 +386,7 @@ func likest(query string, windows []string) []int {
 
 // encoderWindows cuts texts into windows of up to encoderWords words.
 func encoderWindows(texts []string) ([]string, error) {
-	var list []string
-	for _, text := range windowsOf(texts, encoderWords) {
-		_, err := metrics.NewPassage([]string{text}).InWindows(true, func(part string) error {
-			if err := withinWords(part, encoderWords); err != nil {
-				return err
-			}
-			list = append(list, part)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	return cutInto(windowsOf(texts, encoderWords), encoderWords, true)
 }
 
 // windowsOf cuts texts into windows filled with up to most words each. A window begins with the sentence that ended the
@@ -437,10 +424,15 @@ func withinWords(text string, most int) error {
 
 // shortSentences returns a text's sentences that have a word, those that are far too long in parts.
 func shortSentences(text string) ([]string, error) {
+	return cutInto(metrics.NumberedSentences([]string{text}).Texts, encoderWords/2, false)
+}
+
+// cutInto returns texts of up to so many words each: those that have more in parts, which may overlap.
+func cutInto(texts []string, most int, overlap bool) ([]string, error) {
 	var list []string
-	for _, sentence := range metrics.NumberedSentences([]string{text}).Texts {
-		_, err := metrics.NewPassage([]string{sentence}).InWindows(false, func(part string) error {
-			if err := withinWords(part, encoderWords/2); err != nil {
+	for _, text := range texts {
+		_, err := metrics.NewPassage([]string{text}).InWindows(overlap, func(part string) error {
+			if err := withinWords(part, most); err != nil {
 				return err
 			}
 			list = append(list, part)
