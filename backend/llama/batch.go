@@ -5,22 +5,37 @@ import (
 	"slices"
 )
 
-// nextPrompts returns the next batch of prefill: a chunk of the prompt of the job that has waited longest, and with it
-// chunks of others that go into the same pass.
+// nextPrompts returns the next batch of prefill: a chunk of the prompt of the job that was admitted first, as much as
+// a pass takes, and with it chunks of others that have the same width. One long chunk is as fast as several short ones,
+// or faster, since each stream attends over as many cells as the fullest has.
 func (s *scheduler) nextPrompts() []piece {
 	ready := s.ready()
 	if len(ready) == 0 {
 		return nil
 	}
-	width := s.width(ready)
+	first := ready[0]
+	own := s.width(first, s.chunk(first))
+	width := own
+	for _, st := range ready {
+		if w := s.width(st, s.chunk(st)); st.tiling() == first.tiling() && s.near(own, w) {
+			width = max(width, w)
+		}
+	}
 	var pieces []piece
 	tokens, outputs := 0, 0
 	for _, st := range ready {
-		p := s.piece(st, width)
-		if s.sharing && width <= wide && near(p.width, width) && p.at+width <= s.room {
-			p.width = width
+		n := s.chunk(st)
+		switch {
+		case st.tiling() != first.tiling(), st.have+width > s.room:
+			continue
+		case s.near(s.width(st, n), width):
+		case st.tiling() && st.next() >= width+block: // what is left fills a tile, too
+			n = width
+		default:
+			continue
 		}
-		if p.width != width || tokens+width > ubatch || outputs+p.outputs(s.columns) > s.outputs {
+		p := s.piece(st, n, width)
+		if tokens+width > ubatch || outputs+p.outputs(s.columns) > s.outputs {
 			continue
 		}
 		tokens += width
@@ -31,30 +46,10 @@ func (s *scheduler) nextPrompts() []piece {
 	return pieces
 }
 
-// width returns the width of the pieces to compute now. In tiles, the streams that are ready share a pass.
-// Otherwise it is that of the longest of the pieces which are about as long as the first.
-func (s *scheduler) width(ready []*stream) int {
-	if ready[0].tiling() {
-		n := 0
-		for _, st := range ready {
-			if st.tiling() {
-				n++
-			}
-		}
-		return s.piece(ready[0], max(block, ubatch/n/block*block)).width
-	}
-	first := s.piece(ready[0], wide).width
-	width := first
-	for _, st := range ready {
-		if w := s.piece(st, wide).width; s.sharing && !st.tiling() && near(first, w) {
-			width = max(width, w)
-		}
-	}
-	return width
+// near reports whether a piece of so many tokens may be padded to a width: that costs less than a pass of its own.
+func (s *scheduler) near(tokens, width int) bool {
+	return tokens == width || s.sharing && tokens < width && 8*tokens >= 7*width
 }
-
-// near reports whether a piece of so many tokens may be padded to a width.
-func near(tokens, width int) bool { return tokens <= width && 5*tokens >= 4*width }
 
 // ready returns the streams with prompts to compute, that which was admitted first before others.
 func (s *scheduler) ready() []*stream {
@@ -69,29 +64,45 @@ func (s *scheduler) ready() []*stream {
 	return ready
 }
 
-// piece returns what a stream is to compute next, at most so many tokens.
-func (s *scheduler) piece(st *stream, most int) piece {
-	n := min(st.left(), most)
+// chunk returns how many tokens a stream is to compute in its next pass, at most. What remains for later ones fills
+// tiles, too.
+func (s *scheduler) chunk(st *stream) int {
+	n := st.next()
 	if st.tiling() {
-		n = min(st.tiles.tiled(st.have), max(block, most/block*block))
-	} else {
-		n = min(n, wide, st.tiles.plain(st.have))
+		if passes := (n + ubatch - 1) / ubatch; passes > 1 {
+			n = roundUp(n/passes, s.columns)
+		}
+	} else if n = min(n, wide); n > s.columns && st.have+s.width(st, n) > s.room {
+		n -= n % s.columns
 	}
-	p := piece{stream: st.id, at: st.have, tokens: st.job.tokens[st.have : st.have+n], width: n}
-	p.from = max(0, st.job.from-st.have)
-	if s.sharing && !st.writing() { // else there is no cutting out
-		p.width = roundUp(n, s.columns)
+	if room := max(0, st.job.from-st.have) + s.outputs; n > room { // for logits
+		n = room / s.columns * s.columns
 	}
-	return p
+	return n
 }
 
-// retreat makes room at a stream's end for padding tokens, by computing a few tokens again.
+// width returns how wide a stream's piece of so many tokens is by itself, with its padding tokens.
+func (s *scheduler) width(st *stream, n int) int {
+	switch {
+	case !s.sharing || st.writing(): // there is no cutting out, or others fill the pass
+		return n
+	case s.exact && st.tiling():
+		return max(block, roundUp(n, s.columns))
+	}
+	return roundUp(n, s.columns)
+}
+
+// piece returns a stream's next tokens as a piece of a width.
+func (s *scheduler) piece(st *stream, n, width int) piece {
+	return piece{stream: st.id, at: st.have, tokens: st.job.tokens[st.have : st.have+n], width: width,
+		from: max(0, st.job.from-st.have)}
+}
+
+// retreat makes room at a stream's end for padding tokens, by computing a few tokens again, in the same way.
 func (s *scheduler) retreat(st *stream) {
-	if n := st.left(); s.sharing && n <= wide {
-		if over := st.have + roundUp(n, s.columns) - s.room; over > 0 {
-			st.have -= over
-			s.cache.cut(st.id, st.have)
-		}
+	if over := st.have + s.width(st, s.chunk(st)) - s.room; over > 0 {
+		st.have -= over
+		s.cache.cut(st.id, st.have)
 	}
 }
 
@@ -105,20 +116,24 @@ func (s *scheduler) nextReplies() []piece {
 	var pieces []piece
 	for _, st := range s.streams {
 		if st.writing() {
-			pieces = append(pieces, s.piece(st, 1))
+			pieces = append(pieces, s.piece(st, 1, 1))
 		}
 	}
 	s.count.steps.Add(1)
 	s.count.stepSequences.Add(int64(len(pieces)))
 	s.count.stepWork.Add(int64(min(s.slots, s.running()+len(s.waiting))))
-	if !s.sharing {
+	switch {
+	case !s.sharing:
+		return pieces
+	case len(pieces) == 1 && pieces[0].at+s.columns <= s.room:
+		pieces[0].width = s.columns // no other stream's cells are attended over
 		return pieces
 	}
 	return s.fill(pieces)
 }
 
-// gather moves replies to neighbouring streams when they lie so far apart that most streams between
-// them would be padding: llama.cpp computes together only what has consecutive numbers.
+// gather moves replies to neighbouring streams when they lie so far apart that padding between them would take
+// more columns than they do: llama.cpp computes together only what has consecutive numbers.
 func (s *scheduler) gather() {
 	for s.sharing {
 		var at []int
@@ -127,14 +142,16 @@ func (s *scheduler) gather() {
 				at = append(at, i)
 			}
 		}
-		n := len(at)
-		if n < 2 || at[n-1]-at[0]+1 <= 2*n {
+		n := roundUp(len(at), s.columns)
+		if len(at) < 2 || at[len(at)-1]-at[0] < n {
 			return
 		}
-		from := s.streams[at[n-1]]
-		to := s.streams[at[0]+1]
-		for i := at[0] + 1; to.job != nil; i++ {
-			to = s.streams[i]
+		from := s.streams[at[len(at)-1]]
+		var to *stream // of those between, the one that was useful longest ago
+		for _, st := range s.streams[at[0] : at[0]+n] {
+			if st.job == nil && (to == nil || st.used < to.used) {
+				to = st
+			}
 		}
 		s.cache.copy(to.id, from.id)
 		s.assign(to, from.prompt)

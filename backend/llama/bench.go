@@ -72,6 +72,7 @@ func (e *Engine) Bench(ctx context.Context, shape Shape) (Speed, error) {
 func (e *Engine) time(ctx context.Context, prompts [][]llama.Token, n int) (time.Duration, error) {
 	start := time.Now()
 	var writers []*writer
+	var jobs []*job
 	for _, prompt := range prompts {
 		w := &writer{
 			text:    endless{},
@@ -83,10 +84,10 @@ func (e *Engine) time(ctx context.Context, prompts [][]llama.Token, n int) (time
 			done:    make(chan written, 1),
 		}
 		writers = append(writers, w)
-		last := len(prompt) - 1
-		if err := hand(ctx, e, e.jobs, newJob(ctx, prompt, len(prompt), newTiling(last, last), w)); err != nil {
-			return 0, err
-		}
+		jobs = append(jobs, newJob(ctx, prompt, len(prompt), w))
+	}
+	if err := hand(ctx, e, e.jobs, jobs); err != nil {
+		return 0, err
 	}
 	for _, w := range writers {
 		o, err := await(ctx, e, w.done)

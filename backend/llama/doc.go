@@ -22,14 +22,14 @@
 // The engine is batch-invariant: the answer to a request has the same bits whatever shares its batches and whatever
 // was computed before, on any number of threads. Three rules see to that, and tests hold them:
 //
-//   - Attention is computed in tiles of tokens where that is fast, and a token's bits depend on whether it
-//     is in one. Where the tiles are follows from the prompt alone: see tiling. Elsewhere a prompt can be
-//     cut, and shared, anywhere.
+//   - Attention over a prompt is computed in tiles of tokens, over what follows it token by token. A token's bits
+//     depend on that, and on nothing else, so a prompt can be cut, and shared, anywhere: see tiling.go. A piece of it
+//     that does not fill a tile ends in padding tokens.
 //   - Pieces that are computed together have one width. llama.cpp cuts a batch of several sequences at the
 //     length of the shortest, so mixing lengths would move the cuts.
 //   - The number of tokens in a pass, and of logits taken from it, is a multiple of the tiles in which
 //     weights are multiplied with tokens; padding tokens fill the last one. What does not fill a tile is added up in
-//     another order.
+//     another order. A lone reply's next tokens are guessed, and the guesses verified in place of padding (draft.go).
 //
 // Texts are embedded one by one, so that a vector does not depend on the texts beside it either.
 //
@@ -39,6 +39,9 @@
 //
 // What the bits do depend on is in Info: the library's version, the variant of it that the processor
 // got, the kind of attention and the weights' digest.
+//
+// Options.Fast gives all of this up: nothing is padded, and a pass takes what there is, so that bits depend on what
+// else was computed. Info says so.
 //
 // # Encoder-decoder models
 //

@@ -7,7 +7,7 @@ import "github.com/hybridgroup/yzma/pkg/llama"
 // verified in one pass, and accepted as long as the model would have chosen the same, so the reply is the same to the
 // bit, only sooner.
 const (
-	// draftMatch is how many tokens must match for a lookup.
+	// draftMatch is how many tokens must match for a lookup; fewer will do where a draft costs nothing.
 	draftMatch = 4
 
 	// Drafts are as long as the ones before were accepted, within these limits. One pass takes all of it, and
@@ -30,21 +30,35 @@ type drafter struct {
 	pause   int // tokens until the next one
 }
 
-// propose returns draft tokens for what may come after tokens, at most so many.
-func (d *drafter) propose(tokens []llama.Token, most int) []llama.Token {
+// propose returns draft tokens for what may come after tokens, at most so many, of which the first free cost nothing:
+// without them there would be padding tokens.
+func (d *drafter) propose(tokens []llama.Token, most, free int) []llama.Token {
+	d.length = max(d.length, shortDraft)
+	n := max(d.length, free)
 	if d.pause > 0 {
 		d.pause--
+		n = free
+	}
+	if draft := lookup(tokens, draftMatch, min(n, most)); draft != nil {
+		return draft
+	}
+	for match := draftMatch - 1; match > 0; match-- {
+		if draft := lookup(tokens, match, min(free, most)); draft != nil {
+			return draft
+		}
+	}
+	return nil
+}
+
+// lookup returns what followed the last time that the last so many tokens stood there before, at most n tokens.
+func lookup(tokens []llama.Token, match, n int) []llama.Token {
+	if n <= 0 || len(tokens) < match {
 		return nil
 	}
-	d.length = max(d.length, shortDraft)
-	most = min(most, d.length)
-	if most <= 0 || len(tokens) < draftMatch {
-		return nil
-	}
-	last := tokens[len(tokens)-draftMatch:]
-	for end := len(tokens) - 1; end >= draftMatch; end-- {
-		if common(tokens[end-draftMatch:end], last) == draftMatch {
-			return tokens[end:min(end+most, len(tokens))]
+	last := tokens[len(tokens)-match:]
+	for end := len(tokens) - 1; end >= match; end-- {
+		if common(tokens[end-match:end], last) == match {
+			return tokens[end:min(end+n, len(tokens))]
 		}
 	}
 	return nil
@@ -54,7 +68,7 @@ func (d *drafter) propose(tokens []llama.Token, most int) []llama.Token {
 func (d *drafter) learn(accepted int) {
 	switch {
 	case accepted == d.made:
-		d.length = min(2*d.length+1, longDraft)
+		d.length, d.pause = min(2*d.made+1, longDraft), 0
 	case 2*accepted < d.made:
 		d.length, d.pause = shortDraft, draftPause
 	}

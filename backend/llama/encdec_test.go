@@ -482,7 +482,7 @@ func TestT5ForcedReference(t *testing.T) {
 	e := open(t, Options{Model: m.write(t), Threads: 1})
 	prompt := []llama.Token{5, 6, 7, t5End}
 	f := &forcing{give: [][]llama.Token{{8, 9, 10}, {11}, {12, 13}}, done: make(chan error, 1)}
-	e.jobs <- newJob(t.Context(), slices.Clone(prompt), len(prompt), tiling{}, f)
+	e.jobs <- []*job{newJob(t.Context(), slices.Clone(prompt), len(prompt), f)}
 	if err := <-f.done; err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ type Engine struct {
 	info  backend.Info
 	model *model
 
-	jobs  chan *job
+	jobs  chan []*job // those of one call
 	texts chan *textJob
 
 	closing sync.Once
@@ -116,8 +116,8 @@ func (e *Engine) receive(busy bool) bool {
 		}
 		if busy {
 			select {
-			case j := <-e.jobs:
-				e.model.take(j)
+			case jobs := <-e.jobs:
+				e.model.take(jobs)
 			case t := <-e.texts:
 				e.model.reader.waiting = append(e.model.reader.waiting, t)
 			default:
@@ -128,8 +128,8 @@ func (e *Engine) receive(busy bool) bool {
 		select {
 		case <-e.quit:
 			return false
-		case j := <-e.jobs:
-			e.model.take(j)
+		case jobs := <-e.jobs:
+			e.model.take(jobs)
 		case t := <-e.texts:
 			e.model.reader.waiting = append(e.model.reader.waiting, t)
 		}

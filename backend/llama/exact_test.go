@@ -84,24 +84,23 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	prompt := randomPrompt(rng, m.vocab.size, length)
 	stem := prompt[:length*2/3]
-	tiles := newTiling(length/5, length/2)
 
 	drafts := false
 
 	// run starts others, as many rounds later the job, and returns the bits of what comes out for it.
 	run := func(rounds int, others ...*job) []uint64 {
 		t.Helper()
-		j := bitJob(prompt, tiles, replies)
+		j := bitJob(prompt, replies)
 		if drafts {
 			j.limit = len(prompt) + replies
 		}
 		w := &bitWatcher{kv: m.kv, s: m.writer, job: j}
 		m.writer.cache = w
-		m.writer.waiting = append(m.writer.waiting, others...)
+		m.writer.take(others)
 		for range rounds {
 			m.writer.round()
 		}
-		m.writer.waiting = append(m.writer.waiting, j)
+		m.writer.take([]*job{j})
 		for m.writer.round() {
 		}
 		if o := <-j.task.(*writer).done; o.err != nil {
@@ -116,15 +115,13 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 	}
 	many := func(n int) (jobs []*job) {
 		for i := range n {
-			jobs = append(jobs,
-				bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), newTiling(i*length/64, i*length/32),
-					1+i*replies/8))
+			jobs = append(jobs, bitJob(randomPrompt(rng, m.vocab.size, 1+i*length/16), 1+i*replies/8))
 		}
 		return jobs
 	}
 	like := func(n int) (jobs []*job) {
 		for range n {
-			jobs = append(jobs, bitJob(slices.Concat(stem, randomPrompt(rng, m.vocab.size, 40)), tiles, replies))
+			jobs = append(jobs, bitJob(slices.Concat(stem, randomPrompt(rng, m.vocab.size, 40)), replies))
 		}
 		return jobs
 	}
@@ -151,7 +148,7 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 	if n := computed() - before; n != 1 {
 		t.Errorf("of a prompt at hand, %d tokens were computed, want the last one", n)
 	}
-	for m.writer.waiting = like(2); m.writer.round(); {
+	for m.writer.take(like(2)); m.writer.round(); {
 	}
 	before = computed()
 	check("with a prefix at hand", run(0))
@@ -166,8 +163,8 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 	check("on two threads beside 4", run(10, many(4)...))
 }
 
-func bitJob(prompt []llama.Token, tiles tiling, most int) *job {
-	return newJob(context.Background(), prompt, len(prompt), tiles, newTestWriter(endless{}, prompt, most,
+func bitJob(prompt []llama.Token, most int) *job {
+	return newJob(context.Background(), prompt, len(prompt), newTestWriter(endless{}, prompt, most,
 		backend.Sampling{}, 0))
 }
 

@@ -41,7 +41,7 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	if err != nil {
 		return nil, err
 	}
-	if err := hand(ctx, e, e.jobs, j); err != nil {
+	if err := hand(ctx, e, e.jobs, []*job{j}); err != nil {
 		return nil, err
 	}
 	o, err := await(ctx, e, w.done)
@@ -72,7 +72,7 @@ func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w
 		return nil, err
 	}
 	defer leave()
-	prompt, tiles, err := e.prompt(req.Messages, req.Documents)
+	prompt, err := e.prompt(req.Messages, req.Documents)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w
 		return nil, &backend.TooLongError{Tokens: max(n, 0), Limit: e.info.Context}
 	}
 	w.prompt = len(prompt)
-	j := newJob(ctx, prompt, len(prompt), tiles, w)
+	j := newJob(ctx, prompt, len(prompt), w)
 	j.limit = len(prompt) + req.MaxTokens
 	return j, nil
 }

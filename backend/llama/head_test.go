@@ -212,7 +212,7 @@ func TestHeadReward(t *testing.T) {
 	judge := open(t, Options{Model: path, Threads: 1})
 	words := []string{"ao", "bo", "co"}
 	ask := &backend.ScoreRequest{Messages: say("user", "do eo", "assistant", "fo go"), Continuations: words}
-	_, _, continuations, err := judge.continuations(t.Context(), ask)
+	_, continuations, err := judge.continuations(t.Context(), ask)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ type job struct {
 	tokens   []llama.Token // a prompt; then what is to be scored, or has been written so far
 	prompt   int           // tokens of prompt
 	asked    int           // tokens when it came: the prompt, and what is to be scored
-	tiles    tiling        // of the prompt
+	tiles    int           // tokens from the start on that are computed in tiles: see scheduler.tiled
 	from     int           // logits are wanted from this token on
 	limit    int           // tokens that there may ever be; 0: no more than there are
 	drafter
@@ -26,9 +26,9 @@ type job struct {
 
 // newJob returns a job for tokens of which so many are the prompt, and whose logits are wanted from the
 // last of those on.
-func newJob(ctx context.Context, tokens []llama.Token, prompt int, tiles tiling, t task) *job {
-	return &job{ctx: ctx, priority: backend.Priority(ctx), tokens: tokens, prompt: prompt, tiles: tiles,
-		asked: len(tokens), from: prompt - 1, task: t}
+func newJob(ctx context.Context, tokens []llama.Token, prompt int, t task) *job {
+	return &job{ctx: ctx, priority: backend.Priority(ctx), tokens: tokens, prompt: prompt, asked: len(tokens),
+		from: prompt - 1, task: t}
 }
 
 // A task is what a job is for.

@@ -12,7 +12,7 @@ const (
 	ubatch = 512
 
 	// wide is how many tokens are computed in one pass for one stream, at most, where that is not done in
-	// tiles. Fewer than 64 do not make a tile.
+	// tiles: they are fewer than a tile takes.
 	wide = 60
 )
 

@@ -107,7 +107,7 @@ func (m *model) newWriter(p *plan) error {
 	c.NCtx = uint32(streamRoom(p.context) * n)
 	c.NSeqMax = uint32(n)
 	c.NBatch, c.NUbatch = ubatch, ubatch
-	outputs := max(p.columns*n, 2*wide)
+	outputs := max(p.columns*n, 2*block)
 	c.NOutputsMax = uint32(outputs)
 	c.KVUnified = 0
 	c.PoolingType = llama.PoolingTypeNone
@@ -128,6 +128,7 @@ func (m *model) newWriter(p *plan) error {
 		room:    int(llama.NCtxSeq(ctx)),
 		sharing: !llama.ModelIsRecurrent(m.handle) && !llama.ModelIsHybrid(m.handle),
 	}
+	m.writer.exact = m.writer.sharing && !p.Fast
 	for i := range n {
 		m.writer.streams = append(m.writer.streams, &stream{id: llama.SeqId(i)})
 	}
@@ -258,12 +259,21 @@ func (m *model) context(c llama.ContextParams) (llama.Context, error) {
 	return ctx, nil
 }
 
-// attention names the kind of attention, on which the bits of answers depend.
+// attention names the kind of attention, and how passes of a model that writes are cut, on which the bits of answers
+// depend.
 func (m *model) attention() string {
+	s := ""
 	if m.flash {
-		return " flash"
+		s = " flash"
 	}
-	return ""
+	switch {
+	case m.writer == nil:
+	case m.writer.exact:
+		s += " tiled"
+	case m.writer.sharing:
+		s += " fast"
+	}
+	return s
 }
 
 func (m *model) ops() backend.Ops {
@@ -298,13 +308,13 @@ func (m *model) speller() speller {
 	return m.vocab
 }
 
-// take gives a job to what works jobs off.
-func (m *model) take(j *job) {
+// take gives jobs to what works them off.
+func (m *model) take(jobs []*job) {
 	if m.encdec != nil {
-		m.encdec.waiting = append(m.encdec.waiting, j)
+		m.encdec.waiting = append(m.encdec.waiting, jobs...)
 		return
 	}
-	m.writer.waiting = append(m.writer.waiting, j)
+	m.writer.take(jobs)
 }
 
 // free gives everything back, contexts before the model that they are of.

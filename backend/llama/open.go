@@ -60,7 +60,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			Activation: activation(file),
 		},
 		model: m,
-		jobs:  make(chan *job),
+		jobs:  make(chan []*job),
 		texts: make(chan *textJob),
 		quit:  make(chan struct{}),
 		gone:  make(chan struct{}),

@@ -16,6 +16,7 @@ type Options struct {
 	Digest  string // Info.Digest, where it is known; "" means that the file is read to compute it
 	Context int    // tokens a call, prompt and reply together; 0: what the model was trained on, at most 4096
 	Slots   int    // replies decoded at once; 0: 16, or as many as memory allows
+	Fast    bool   // give up batch invariance for speed: see the package comment
 	Trie    bool   // count Stats.TrieNodes, in memory that grows with them
 	Threads int    // 0: as many as there are cores, or one fewer where that is faster, measured all along
 
@@ -42,6 +43,9 @@ type plan struct {
 // newPlan checks the options against what the file's header says, and its head.
 func newPlan(o Options, file *gguf.Info, head *head.Head) (*plan, error) {
 	p := &plan{Options: o, file: file, head: head, context: o.Context, slots: o.Slots, columns: columnsOf(file)}
+	if o.Fast {
+		p.columns = 1
+	}
 	switch {
 	case o.Context < 0 || o.Slots < 0 || o.Threads < 0:
 		return nil, fmt.Errorf("context %d, slots %d and threads %d are to be positive, or 0 for a good choice",

@@ -73,7 +73,7 @@ func (t *tree) remove(s *stream) {
 
 // find looks for the longest prefix of a prompt that can be taken from a stream, and tells whether one that
 // is longer is being computed.
-func (t *tree) find(prompt []llama.Token, tiles tiling) match {
+func (t *tree) find(prompt []llama.Token, tiles int) match {
 	var m match
 	depth, promised := 0, 0
 	for at := &t.root; depth < len(prompt); {
@@ -84,11 +84,11 @@ func (t *tree) find(prompt []llama.Token, tiles tiling) match {
 		n := common(prompt[depth:], below.label)
 		depth += n
 		for _, s := range below.streams {
-			if have := s.tiles.shares(min(s.have, depth), tiles); have > m.n {
+			if have := shares(min(s.have, depth), s.tiles, tiles); have > m.n {
 				m.from, m.n = s, have
 			}
 			if s.have < len(s.prompt) {
-				promised = max(promised, s.tiles.shares(depth, tiles))
+				promised = max(promised, shares(depth, s.tiles, tiles))
 			}
 		}
 		if n < len(below.label) {

@@ -20,9 +20,10 @@ type scheduler struct {
 	slots   int       // jobs on streams at once, at most
 	room    int       // tokens that a stream holds
 	sharing bool      // a stream can be cut back to a prefix
+	exact   bool      // bits are to depend on nothing but the job; only where sharing is
 
 	// columns is what the number of tokens in a pass is a multiple of, and that of logits wanted from it,
-	// if streams can be cut. Weights meet tokens in tiles; what is left over goes through other code,
+	// if it is exact; 1 if not. Weights meet tokens in tiles; what is left over goes through other code,
 	// which adds up in another order. So nothing is ever left over: chunks of prompts end in padding tokens, and
 	// idle streams add padding tokens to a decode step. That also avoids llama.cpp's way with a single token of a
 	// single long sequence, whose attention it adds up in as many parts as there are threads.
@@ -37,6 +38,14 @@ type scheduler struct {
 	rounds  int
 	prompts int // tokens of prefill since the last decode step
 	count   *counters
+}
+
+// take lets jobs wait for a stream.
+func (s *scheduler) take(jobs []*job) {
+	for _, j := range jobs {
+		j.tiles = s.tiled(j.prompt, j.asked-j.prompt)
+	}
+	s.waiting = append(s.waiting, jobs...)
 }
 
 // round does one round of work. It reports whether there may be more to do.
@@ -231,7 +240,11 @@ func (s *scheduler) draft(j *job) {
 	if !s.sharing || s.running() > draftCompany || len(s.waiting) > 0 {
 		return
 	}
-	proposed := j.propose(j.tokens, j.limit-len(j.tokens)-1)
+	free := 0
+	if s.running() == 1 {
+		free = s.columns - 1 // of the pass that its next token takes
+	}
+	proposed := j.propose(j.tokens, j.limit-len(j.tokens)-1, free)
 	j.tokens = append(j.tokens, proposed...)
 	j.drafted, j.made = len(proposed), len(proposed)
 	s.count.drafted.Add(int64(len(proposed)))

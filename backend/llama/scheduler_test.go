@@ -17,7 +17,9 @@ import (
 // llama.cpp must be, so that a reply is right only if every stream held the right tokens throughout.
 type fakeCache struct {
 	t       *testing.T
+	s       *scheduler
 	streams [][]llama.Token
+	tiles   [][]bool // whether each of those was computed in a tile
 	room    int
 	out     [][][]float32 // logits wanted after each token of each piece
 	copies  int
@@ -76,7 +78,7 @@ func (c *fakeCache) compute(pieces []piece) error {
 		switch {
 		case p.at != len(have):
 			c.t.Fatalf("stream %d holds %d tokens, and a piece is for %d", p.stream, len(have), p.at)
-		case p.width != width || p.width < len(p.tokens) || p.width-len(p.tokens) > fakeColumns+width/5:
+		case p.width != width || p.width < len(p.tokens) || p.width-max(len(p.tokens), min(width, block)) > fakeColumns+width/7:
 			c.t.Fatalf("a piece of %d tokens has width %d, the first has %d", len(p.tokens), p.width, width)
 		case c.uncut && p.width != len(p.tokens):
 			c.t.Fatalf("a piece was rounded up that cannot be cut")
@@ -84,8 +86,6 @@ func (c *fakeCache) compute(pieces []piece) error {
 			c.t.Fatal("pieces are not ordered by stream")
 		case !c.uncut && width == 1 && i > 0 && p.stream != pieces[i-1].stream+1:
 			c.t.Fatalf("there is a gap before stream %d", p.stream)
-		case width > wide && (width%block != 0 || len(p.tokens) != width):
-			c.t.Fatalf("a piece from %d to %d", p.at, end)
 		case end > c.room:
 			c.t.Fatalf("stream %d has no room for %d tokens", p.stream, end)
 		}
@@ -99,6 +99,12 @@ func (c *fakeCache) compute(pieces []piece) error {
 		}
 		c.out = append(c.out, out)
 		c.streams[p.stream] = append(have, make([]llama.Token, p.width-len(p.tokens))...)
+		c.tiles[p.stream] = append(slices.Clip(c.tiles[p.stream]), slices.Repeat([]bool{width >= block}, p.width)...)
+		for k, tile := range c.tiles[p.stream][:p.at+len(p.tokens)] {
+			if j := c.s.streams[p.stream].job; c.s.exact && j != nil && tile != (k < j.tiles) {
+				c.t.Fatalf("stream %d: token %d was computed in a tile: %v, of a job with %d", p.stream, k, tile, j.tiles)
+			}
+		}
 		outputs += p.outputs(fakeColumns)
 	}
 	if outputs > fakeOutputs || !c.uncut && outputs%fakeColumns != 0 {
@@ -111,12 +117,12 @@ func (c *fakeCache) logits(i, k int) []float32 { return c.out[i][k] }
 
 func (c *fakeCache) copy(to, from llama.SeqId) {
 	c.copies++
-	c.streams[to] = slices.Clone(c.streams[from])
+	c.streams[to], c.tiles[to] = slices.Clone(c.streams[from]), slices.Clone(c.tiles[from])
 }
 
 func (c *fakeCache) cut(s llama.SeqId, n int) {
 	if n < len(c.streams[s]) {
-		c.streams[s] = c.streams[s][:n]
+		c.streams[s], c.tiles[s] = c.streams[s][:n], c.tiles[s][:n]
 	}
 }
 
@@ -129,23 +135,14 @@ func (fakeText) ends(t llama.Token) bool    { return t == 0 }
 func newFake(t *testing.T, slots int) (*scheduler, *fakeCache) {
 	const room = 1024
 	n := roundUp(slots, fakeColumns)
-	c := &fakeCache{t: t, streams: make([][]llama.Token, n), room: room}
-	s := &scheduler{cache: c, outputs: fakeOutputs, slots: slots, room: room, sharing: true, columns: fakeColumns,
-		count: new(counters)}
+	c := &fakeCache{t: t, streams: make([][]llama.Token, n), tiles: make([][]bool, n), room: room}
+	s := &scheduler{cache: c, outputs: fakeOutputs, slots: slots, room: room, sharing: true, exact: true,
+		columns: fakeColumns, count: new(counters)}
+	c.s = s
 	for i := range n {
 		s.streams = append(s.streams, &stream{id: llama.SeqId(i)})
 	}
 	return s, c
-}
-
-// fakeTiling takes the first token 2 of a prompt for the start of its last message, and the last token 1
-// for that of the last paragraph.
-func fakeTiling(prompt []llama.Token) tiling {
-	border := len(prompt) - 1
-	for border > 0 && prompt[border] != 1 {
-		border--
-	}
-	return newTiling(max(0, slices.Index(prompt[:border], 2)), border)
 }
 
 func newFakeJob(prompt []llama.Token, most int, seed uint64) *job {
@@ -153,7 +150,7 @@ func newFakeJob(prompt []llama.Token, most int, seed uint64) *job {
 	if seed != 0 {
 		sampling.Temperature = 1
 	}
-	return newJob(context.Background(), prompt, len(prompt), fakeTiling(prompt), newTestWriter(fakeText{}, prompt, most,
+	return newJob(context.Background(), prompt, len(prompt), newTestWriter(fakeText{}, prompt, most,
 		sampling, seed))
 }
 
@@ -218,7 +215,7 @@ func TestSchedulerRandom(t *testing.T) {
 				a.ctx, a.cancel = context.WithCancel(context.Background())
 				defer a.cancel()
 				all = append(all, a)
-				s.waiting = append(s.waiting, a.job)
+				s.take([]*job{a.job})
 			}
 			if len(all) > 0 && rng.IntN(20) == 0 {
 				all[rng.IntN(len(all))].cancel()
@@ -249,7 +246,7 @@ func TestSchedulerRandom(t *testing.T) {
 // run gives the scheduler jobs and lets it finish them.
 func run(t *testing.T, s *scheduler, jobs ...*job) {
 	t.Helper()
-	s.waiting = append(s.waiting, jobs...)
+	s.take(jobs)
 	for s.round() {
 		if s.rounds > 100_000 {
 			t.Fatal("the scheduler does not come to an end")
@@ -269,7 +266,6 @@ func run(t *testing.T, s *scheduler, jobs ...*job) {
 func TestSharedPrefixIsComputedOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	stem := tokens(rng, 400)
-	stem[390] = 1 // its last paragraph begins here
 
 	check := func(what string, s *scheduler, prompts [][]llama.Token, want int64) {
 		t.Helper()
@@ -287,9 +283,6 @@ func TestSharedPrefixIsComputedOnce(t *testing.T) {
 	several := func(n, tail int) (list [][]llama.Token) {
 		for range n {
 			own := tokens(rng, tail)
-			for i := range own {
-				own[i] = max(own[i], 3) // no new message or paragraph
-			}
 			made++
 			own[0] = llama.Token(2 + made) // no two begin alike
 			list = append(list, slices.Concat(stem, own))
@@ -310,7 +303,7 @@ func TestSharedPrefixIsComputedOnce(t *testing.T) {
 	check("more prompts than streams", s, first, 400+24*40)
 
 	s, c := newFake(t, 4)
-	s.sharing, c.uncut = false, true
+	s.sharing, s.exact, c.uncut = false, false, true
 	check("a memory that cannot be cut", s, first[:3], 3*440)
 }
 
@@ -377,7 +370,7 @@ func TestNobodyStarves(t *testing.T) {
 	stem := tokens(rng, 128)
 	long := newFakeJob(tokens(rng, 100), 200, 0)
 	other := newFakeJob(tokens(rng, 70), 3, 0)
-	s.waiting = append(s.waiting, long)
+	s.take([]*job{long})
 	s.round()
 	for i := 0; len(long.task.(*writer).done) == 0 || len(other.task.(*writer).done) == 0; i++ {
 		if i > 20_000 {
@@ -385,10 +378,10 @@ func TestNobodyStarves(t *testing.T) {
 				i, long.task.(*writer).count, other.passed)
 		}
 		if i == 50 {
-			s.waiting = append(s.waiting, other)
+			s.take([]*job{other})
 		}
 		for len(s.waiting) < 6 {
-			s.waiting = append(s.waiting, newFakeJob(slices.Concat(stem, tokens(rng, 500)), 1, 0))
+			s.take([]*job{newFakeJob(slices.Concat(stem, tokens(rng, 500)), 1, 0)})
 		}
 		s.round()
 	}
@@ -400,7 +393,7 @@ func TestComputeFails(t *testing.T) {
 	run(t, s, newFakeJob(tokens(rng, 200), 10, 0))
 	c.fail = fmt.Errorf("no memory")
 	jobs := []*job{newFakeJob(tokens(rng, 100), 10, 0), newFakeJob(tokens(rng, 90), 10, 0)}
-	s.waiting = append(s.waiting, jobs...)
+	s.take(jobs)
 	if s.round() {
 		t.Error("there is work left after all of it failed")
 	}

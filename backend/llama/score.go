@@ -27,7 +27,7 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 	if needs := req.Needs(); !e.info.Ops.Has(needs) {
 		return nil, backend.Unsupported(e.info, needs)
 	}
-	prompt, tiles, continuations, err := e.continuations(ctx, req)
+	prompt, continuations, err := e.continuations(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +46,12 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 		of[i], place[i] = at, len(scorers[at].last)
 		scorers[at].last = append(scorers[at].last, last)
 	}
+	var jobs []*job
 	for _, s := range scorers {
-		j := newJob(ctx, slices.Concat(prompt, s.stem), len(prompt), tiles, s)
-		if err := hand(ctx, e, e.jobs, j); err != nil {
-			return nil, err
-		}
+		jobs = append(jobs, newJob(ctx, slices.Concat(prompt, s.stem), len(prompt), s))
+	}
+	if err := hand(ctx, e, e.jobs, jobs); err != nil {
+		return nil, err
 	}
 	for _, s := range scorers {
 		failed, err := await(ctx, e, s.done)
@@ -71,30 +72,30 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 
 // continuations renders a request and cuts it into tokens.
 func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (
-	prompt []llama.Token, tiles tiling, list [][]llama.Token, err error,
+	prompt []llama.Token, list [][]llama.Token, err error,
 ) {
 	leave, err := e.enter(ctx)
 	if err != nil {
-		return nil, tiles, nil, err
+		return nil, nil, err
 	}
 	defer leave()
-	if prompt, tiles, err = e.prompt(req.Messages, req.Documents); err != nil {
-		return nil, tiles, nil, err
+	if prompt, err = e.prompt(req.Messages, req.Documents); err != nil {
+		return nil, nil, err
 	}
 	for _, text := range req.Continuations {
 		if err := e.refuse(ctx); err != nil {
-			return nil, tiles, nil, err
+			return nil, nil, err
 		}
 		c, err := e.continuation(req, prompt, text)
 		if err != nil {
-			return nil, tiles, nil, err
+			return nil, nil, err
 		}
 		if n := len(prompt) + len(c); n > e.info.Context {
-			return nil, tiles, nil, &backend.TooLongError{Tokens: n, Limit: e.info.Context}
+			return nil, nil, &backend.TooLongError{Tokens: n, Limit: e.info.Context}
 		}
 		list = append(list, c)
 	}
-	return prompt, tiles, list, nil
+	return prompt, list, nil
 }
 
 // continuation cuts one continuation of a prompt into tokens, at least one.

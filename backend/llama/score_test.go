@@ -12,11 +12,11 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// plainScore evaluates tokens in a context of their own, one piece after another, and returns the
-// log-probability of each token from the given one on.
-func plainScore(t *testing.T, m *model, tokens []llama.Token, from int) []float64 {
+// plainScore evaluates tokens in a context of their own, the first so many in one piece, in tiles, the rest one piece
+// after another without, and returns the log-probability of each token from the given one on.
+func plainScore(t *testing.T, m *model, tokens []llama.Token, tiles, from int) []float64 {
 	t.Helper()
-	const width = 32
+	const width = 512
 	c := llama.ContextDefaultParams()
 	c.NCtx, c.NSeqMax, c.NBatch, c.NUbatch = 4096, 1, width, width
 	c.NThreads, c.NThreadsBatch = 1, 1
@@ -29,9 +29,12 @@ func plainScore(t *testing.T, m *model, tokens []llama.Token, from int) []float6
 	batch := llama.BatchInit(width, 0, 1)
 	defer llama.BatchFree(batch)
 	var list []float64
-	for at := 0; at < len(tokens)-1; at += width {
+	for at, n := 0, 0; at < len(tokens)-1; at += n {
 		batch.Clear()
-		piece := tokens[at:min(at+width, len(tokens)-1)]
+		if n = 32; at < tiles {
+			n = tiles
+		}
+		piece := tokens[at:min(at+n, len(tokens)-1)]
 		for i, token := range piece {
 			if err := batch.Add(token, llama.Pos(at+i), []llama.SeqId{0}, true); err != nil {
 				t.Fatal(err)
@@ -72,15 +75,12 @@ func TestExactScores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prompt, tiles, list, err := e.continuations(t.Context(), req)
+	prompt, list, err := e.continuations(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tiles.head > 0 || tiles.end > tiles.last {
-		t.Fatalf("the prompt is computed in tiles, %+v: it must be shorter for this test", tiles)
-	}
 	for i, c := range list {
-		want := plainScore(t, e.model, slices.Concat(prompt, c), len(prompt))
+		want := plainScore(t, e.model, slices.Concat(prompt, c), e.model.writer.tiled(len(prompt), len(c)-1), len(prompt))
 		got := alone.LogProbs[i]
 		if len(got) != len(want) {
 			t.Fatalf("continuation %d has %d values, want %d", i, len(got), len(want))

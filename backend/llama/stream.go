@@ -8,7 +8,7 @@ type stream struct {
 	job    *job          // what it is working on; nil when it is idle
 	prompt []llama.Token // of that job, or of an earlier one as far as the stream holds it; in the tree
 	have   int           // tokens whose keys and values are in the cache: those of prompt, then of a reply
-	tiles  tiling        // of prompt
+	tiles  int           // tokens of it from the start on that are computed in tiles
 	used   int           // the round in which it was last useful
 }
 
@@ -24,7 +24,15 @@ func (s *stream) left() int {
 func (s *stream) prompting() bool { return s.left() > 1 }
 
 // tiling reports whether what comes next is computed in tiles.
-func (s *stream) tiling() bool { return s.job != nil && s.tiles.tiled(s.have) > 0 }
+func (s *stream) tiling() bool { return s.have < s.tiles }
+
+// next is how many tokens come next that are computed in one way, all in tiles or none.
+func (s *stream) next() int {
+	if s.tiling() {
+		return s.tiles - s.have
+	}
+	return s.left()
+}
 
 // writing reports whether the last token of a reply is to be computed, from which the next follows.
 func (s *stream) writing() bool { return s.left() == 1 }
