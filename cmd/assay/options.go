@@ -23,6 +23,7 @@ type stackOptions struct {
 	context  int
 	slots    int
 	threads  int
+	fast     bool          // see llama.Options
 	trie     bool          // count the beginnings of prompts: see llama.Options
 	grace    time.Duration // of calls in flight when the command is interrupted
 }
@@ -43,7 +44,10 @@ func (o *stackOptions) add(f *pflag.FlagSet) {
 		"what runs BERT models in GGUF, that embed or judge: llama, onnx (ONNX Runtime, in the kind of numbers that "+
 			"the file is for), onnx-fp32, onnx-int8, or auto: onnx where its library is installed")
 	f.IntVar(&o.threads, "threads", 0, "threads of the llama engine (default chosen by measurement)")
+	f.BoolVar(&o.fast, "fast", false, fastUsage)
 }
+
+const fastUsage = "let an answer's last digits depend on what else is asked at the time, for speed (the llama engine)"
 
 // addEncoder is for commands that score: others ask no encoder.
 func (o *stackOptions) addEncoder(f *pflag.FlagSet) { o.addModel(f, backend.Encoder) }

@@ -36,7 +36,7 @@ func openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (*llam
 	}
 	return llama.Open(ctx, llama.Options{
 		Lib: lib.Dir, Model: m.Path, Name: m.Name, Digest: digest,
-		Context: o.context, Slots: o.slots, Threads: o.threads, Trie: o.trie, Log: s.about(want.role.Label()),
+		Context: o.context, Slots: o.slots, Threads: o.threads, Fast: o.fast, Trie: o.trie, Log: s.about(want.role.Label()),
 	})
 }
 

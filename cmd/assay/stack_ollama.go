@@ -17,6 +17,9 @@ func openOllama(ctx context.Context, s *std, o *stackOptions, want wanted) (back
 	if o.threads != 0 {
 		return nil, usagef("--threads is for --backend llama: Ollama chooses its own")
 	}
+	if o.fast {
+		return nil, usagef("--fast is for --backend llama: Ollama promises no exact answers to give up")
+	}
 	e, err := ollama.Open(ctx, ollama.Options{
 		Address: o.address, Model: want.ref, Context: o.context, Slots: o.slots, Log: s.about(want.role.Label()),
 	})
