@@ -12,7 +12,7 @@ import (
 )
 
 // fromEnv returns the value of an environment variable that names something the tests need.
-func fromEnv(t *testing.T, name, what string) string {
+func fromEnv(t testing.TB, name, what string) string {
 	t.Helper()
 	value := os.Getenv(name)
 	if value == "" {
@@ -21,7 +21,7 @@ func fromEnv(t *testing.T, name, what string) string {
 	return value
 }
 
-func testLib(t *testing.T) string {
+func testLib(t testing.TB) string {
 	t.Helper()
 	return fromEnv(t, "ASSAY_TEST_LIB", "llama.cpp's libraries")
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Measures the engine beside llama.cpp's own llama-batched-bench, prompts (prefill) and replies (decode) apart, with the
-# kernels that llama.cpp chooses for this processor and with those for AVX2 alone. It prints Markdown.
+# kernels that llama.cpp chooses for this processor and with those for AVX2 alone. Then it measures what each of the
+# engine's savings gives alone. It prints Markdown.
 #
 #	scripts/bench/engine.sh [ROUNDS] [SEQUENCES]
 #
 # SEQUENCES (1,4,16,32) are computed at once, each of 128 tokens of prompt and 32 of reply. For each, llama-batched-bench
-# is measured ROUNDS (1) times, then Assay, then Assay with --fast; the best round of each counts. It takes seven minutes
-# on two cores, and wants the machine for itself.
+# is measured ROUNDS (1) times, then Assay, then Assay with --fast; the best round of each counts. It takes twelve minutes
+# on two cores, and wants the machine for itself. Needs Go.
 #
 #   ASSAY  the assay to measure (default: ./assay, built anew)
 set -euo pipefail
@@ -16,7 +17,7 @@ rounds=${1:-1} sequences=${2:-1,4,16,32}
 [ -n "${ASSAY:-}" ] || make -s setup
 export ASSAY=${ASSAY:-$PWD/assay}
 judge=$(scripts/setup.sh --home)/models/tinyllama-q4_0.gguf
-lib=$("$ASSAY" models engine | cut -f3)
+lib=$("$ASSAY" models engine 2>/dev/null | cut -f3)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -50,7 +51,7 @@ echo "Processor: ${name:-$(uname -m)}, $(getconf _NPROCESSORS_ONLN) cores. Model
 echo
 echo "| kernels | sequences | prompt tok/s | batched-bench | ratio | with --fast | reply tok/s | batched-bench | ratio | with --fast |"
 echo "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-own=$("$ASSAY" doctor | sed -n 's/^.* llama\.cpp v[^ ]* cpu-\([^ ]*\) .*$/\1/p' || true)
+own=$("$ASSAY" doctor 2>/dev/null | sed -n 's/^.* llama\.cpp v[^ ]* cpu-\([^ ]*\) .*$/\1/p' || true)
 for n in ${sequences//,/ }; do
 	row "$n" "${own:-the only ones}"
 done
@@ -61,3 +62,17 @@ if [ -n "$own" ] && [ "$own" != haswell ] && [ -e "$lib/libggml-cpu-haswell.so" 
 		row "$n" haswell
 	done
 fi
+
+ASSAY_TEST_LIB=$lib ASSAY_TEST_JUDGE=$judge go test ./backend/llama -run '^$' -bench Savings -benchtime 1x -timeout 60m >"$work/savings"
+echo
+echo "What each saving gives alone, by the kernels for this processor: the time of the same work without it, for each second with it."
+echo
+echo "| saving | work | gives |"
+echo "| --- | --- | ---: |"
+awk '/^BenchmarkSavings/ {
+	for (i = 3; i < NF; i += 2) value[$(i + 1)] = $i
+	printf "| attention in tiles | a prompt of 900 tokens | %.1f |\n", value["tiles"]
+	printf "| prefix cache | 4 prompts of 640 tokens that share 600 | %.1f |\n", value["prefix-cache"]
+	printf "| batching | 8 prompts of 100 tokens, each with a reply of 24 | %.1f |\n", value["batching"]
+	printf "| draft tokens | a lone reply of 60 tokens that copies | %.1f |\n", value["drafts"]
+}' "$work/savings"
