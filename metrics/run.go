@@ -8,8 +8,10 @@ import (
 	"iter"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // Options say how [Run] goes about its work.
@@ -47,7 +49,8 @@ func Run(ctx context.Context, samples iter.Seq2[*Sample, error], ms []Metric, m 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	rows := make(chan *row, openSamples(o, m)-1) // beside the row that is being emitted
-	r := &runner{ms: ms, models: m, ready: o.Ready, stop: stop, rows: rows, idle: make(chan func())}
+	r := &runner{ms: ms, models: m, ready: o.Ready, stop: stop, rows: rows, idle: make(chan func()),
+		active: make(chan struct{}, activeSamples(ms, m, cap(rows)+1))}
 	r.work.Go(func() {
 		defer close(rows)
 		defer close(r.idle)
@@ -78,6 +81,23 @@ func openSamples(o Options, m Models) int {
 	return max(16, 2*slots)
 }
 
+// activeSamples returns the number of samples to score at once, of those that are open. In the row layout, the calls about
+// a sample share its prefill, which must stay in the judge's prefix cache until they are done: so no more than it
+// takes to fill the judge's slots with one call of each metric, and at least two: one may be down to its last reply.
+func activeSamples(ms []Metric, m Models, open int) int {
+	judge, asking := m.Role(backend.Judge), 0
+	for _, metric := range ms {
+		if metric.Asks[backend.Judge] != 0 {
+			asking++
+		}
+	}
+	if m.Prompts.Layout() != prompts.Row || judge == nil || asking == 0 {
+		return open
+	}
+	slots := judge.Info().Slots
+	return min(open, max(2, (slots+asking-1)/asking))
+}
+
 // A runner is a run that is going on.
 type runner struct {
 	ms     []Metric
@@ -85,6 +105,7 @@ type runner struct {
 	ready  func(Result) // or nil
 	stop   context.CancelCauseFunc
 	rows   chan<- *row    // the open samples, in order
+	active chan struct{}  // one for each that is being scored
 	work   sync.WaitGroup // every goroutine of the run but the caller's
 	idle   chan func()    // to a goroutine that has nothing to do
 	unread error          // why samples ended, once rows is closed
@@ -94,6 +115,7 @@ type runner struct {
 // when the run ended before.
 type row struct {
 	results []chan Result
+	left    atomic.Int32 // metrics that have not ended
 }
 
 // take opens samples until there are no more or the run ends.
@@ -115,8 +137,25 @@ func (r *runner) take(ctx context.Context, samples iter.Seq2[*Sample, error]) {
 			return
 		case r.rows <- opened: // waits until fewer samples are open
 		}
+		if len(r.ms) == 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			for _, results := range opened.results {
+				close(results)
+			}
+			return
+		case r.active <- struct{}{}: // waits until fewer samples are being scored
+		}
+		opened.left.Store(int32(len(r.ms)))
 		for i := range r.ms {
-			r.start(func() { r.score(ctx, &r.ms[i], s, opened.results[i]) })
+			r.start(func() {
+				r.score(ctx, &r.ms[i], s, opened.results[i])
+				if opened.left.Add(-1) == 0 {
+					<-r.active
+				}
+			})
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
 	"github.com/assay-eval/assay/backend/linger"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // Numbered yields n samples with ids "0", "1", ...
@@ -384,5 +386,48 @@ func TestRunKeepsGroups(t *testing.T) {
 	})
 	if want := map[string]string{"a": "kettle", "b": "kettle", "c": ""}; err != nil || !maps.Equal(groups, want) {
 		t.Errorf("%v %v, want %v", groups, err, want)
+	}
+}
+
+// In the row layout no more samples are scored at once than fill the judge's slots, so that what their calls share stays
+// in its prefix cache. A run that ends meanwhile ends.
+func TestRunScoresFewSamplesAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		layout prompts.Layout
+		slots  int
+		most   int
+	}{{prompts.Row, 6, 3}, {prompts.Row, 1, 2}, {prompts.Classic, 6, 16}} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			active, most := map[string]int{}, 0
+			busy := func(name string) Metric {
+				m := metric(name, func(ctx context.Context, _ Models, s *Sample) (Score, error) {
+					mu.Lock()
+					active[s.ID]++
+					most = max(most, len(active))
+					mu.Unlock()
+					time.Sleep(time.Second)
+					mu.Lock()
+					defer mu.Unlock()
+					if active[s.ID]--; active[s.ID] == 0 {
+						delete(active, s.ID)
+					}
+					return Score{Value: 1}, ctx.Err()
+				})
+				m.Asks = Asks{backend.Judge: backend.CanChoose}
+				return m
+			}
+			models := Models{Prompts: prompts.Set{}.In(tt.layout), Roles: Roles{
+				backend.Judge: &backendtest.Fake{About: backend.Info{Slots: tt.slots}}}}
+			lines, err := collect(t.Context(), numbered(40), []Metric{busy("a"), busy("b")}, models, Options{})
+			if err != nil || len(lines) != 80 || most != tt.most {
+				t.Errorf("%+v: %d results, %d samples at once, %v", tt, len(lines), most, err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			defer cancel()
+			if _, err := collect(ctx, numbered(40), []Metric{busy("a"), busy("b")}, models, Options{}); err == nil {
+				t.Error("a run that was ended has no error")
+			}
+		})
 	}
 }

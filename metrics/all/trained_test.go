@@ -161,6 +161,15 @@ func TestTrainedJudgeChecksModels(t *testing.T) {
 	p := Prompts()[slices.Index(prompts.Names(Prompts()), "faithfulness_verdict")]
 	j.Prompts[0].Digest = p.Digest
 	check("", small, small)
+
+	p = Prompts()[slices.Index(prompts.Names(Prompts()), "completeness_yes")]
+	j.Prompts[0] = p.Identity()
+	check("", small, small)
+	err := j.CheckModels(metrics.Models{Roles: metrics.Roles{backend.Judge: small, backend.Embedder: small},
+		Prompts: prompts.Set{}.In(prompts.Row)})
+	if err == nil || !strings.Contains(err.Error(), "--layout classic") {
+		t.Errorf("%v, want the layout that it was trained in", err)
+	}
 }
 
 // A feature may be an encoder's output: then the trained judge needs that encoder, with each output that is read.

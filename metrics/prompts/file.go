@@ -49,7 +49,8 @@ func Parse(file, text string) (*Prompt, error) {
 		return nil, fmt.Errorf("%s: %v", file, err)
 	}
 	sum := sha256.Sum256([]byte(text))
-	p := &Prompt{Name: strings.TrimSuffix(file, ".tmpl"), Digest: "sha256:" + hex.EncodeToString(sum[:]), Text: text}
+	p := &Prompt{Name: strings.TrimSuffix(file, ".tmpl"), Digest: "sha256:" + hex.EncodeToString(sum[:]), Text: text,
+		Layout: Classic}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	start := 0 // of the message being read: the number of its first line, 0 in the header
 	for i := 0; i <= len(lines); i++ {
@@ -162,6 +163,10 @@ func (p *Prompt) message(file string, start int, lines []string) error {
 	if body == "" {
 		return fmt.Errorf("%s:%d: the message is empty", file, start)
 	}
+	if !strings.Contains(body, "{{") {
+		p.messages = append(p.messages, promptMessage{role: role, text: body})
+		return nil
+	}
 	// Leading line breaks make the template's line numbers those of the file; render trims them.
 	first := start
 	for _, line := range lines[1:] {
@@ -174,15 +179,31 @@ func (p *Prompt) message(file string, start int, lines []string) error {
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "template: "))
 	}
-	p.messages = append(p.messages, promptMessage{role: role, body: t})
+	p.messages = append(p.messages, promptMessage{role: role, body: t, text: body})
 	return nil
 }
 
 // promptFuncs are the functions that templates may use beside those of text/template.
 func promptFuncs() template.FuncMap {
 	return template.FuncMap{
-		"number": func(i int) int { return i + 1 }, // of an item, from its index
+		"number":    func(i int) int { return i + 1 }, // of an item, from its index
+		"sentences": numbered,
 	}
+}
+
+// numbered has a line for each sentence of a text that holds a word, "R1. The ferry sails from May on." with the prefix
+// R. A text without such a sentence is as it was.
+func numbered(prefix, text string) string {
+	var lines []string
+	for _, s := range tokenize.Sentences(text) {
+		if tokenize.HasWords(s.Text) {
+			lines = append(lines, prefix+strconv.Itoa(len(lines)+1)+". "+s.Text)
+		}
+	}
+	if lines == nil {
+		return text
+	}
+	return strings.Join(lines, "\n")
 }
 
 // replace takes the example of the built-in prompt whose name p has, and renders p with it, to find fields that do not
