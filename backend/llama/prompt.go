@@ -2,6 +2,7 @@ package llama
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
@@ -10,12 +11,34 @@ import (
 	"github.com/assay-eval/assay/backend/llama/chat"
 )
 
-// prompt renders messages and cuts them into tokens, at least one.
-func (e *Engine) prompt(messages []backend.Message, documents []string) ([]llama.Token, tiling, error) {
-	parts, err := e.model.chat.Render(messages, documents...)
+// A question is what a request asks the model to go on from.
+type question struct {
+	messages  []backend.Message
+	documents []string
+	thinks    bool   // a thought is to follow
+	thought   string // a reply is to follow this one
+}
+
+// render returns a question as the model reads it: the conversation, and what the model has thought about it.
+func (m *model) render(q question) (asked, thought []chat.Part, err error) {
+	if !q.thinks && q.thought == "" {
+		asked, err = m.chat.Render(q.messages, q.documents...)
+		return asked, nil, err
+	}
+	if asked, err = m.chat.RenderThinking(q.messages, q.documents...); err != nil || q.thinks {
+		return asked, nil, err
+	}
+	thought, err = m.chat.Thought(q.thought)
+	return asked, thought, err
+}
+
+// prompt renders a question and cuts it into tokens, at least one.
+func (e *Engine) prompt(q question) ([]llama.Token, tiling, error) {
+	asked, thought, err := e.model.render(q)
 	if err != nil {
 		return nil, tiling{}, err
 	}
+	parts := slices.Concat(asked, thought)
 	vocab := e.model.vocab
 	if token := vocab.unknown(parts); token != "" {
 		return nil, tiling{}, backend.UnknownToken(e.info, token)
@@ -27,7 +50,10 @@ func (e *Engine) prompt(messages []backend.Message, documents []string) ([]llama
 	if len(prompt) == 0 {
 		return nil, tiling{}, fmt.Errorf("%w: the prompt has no tokens", backend.ErrInvalid)
 	}
-	before, until := lastParagraph(parts)
+	before, until := lastParagraph(asked)
+	if thought != nil {
+		until = parts // which nothing else begins with
+	}
 	last := common(prompt, vocab.prompt(before))
 	border := common(prompt, vocab.prompt(until))
 	// Behind the last tile there must be room to round a piece up.

@@ -13,6 +13,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/agent"
+	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/criteria"
 	"github.com/assay-eval/assay/metrics/form"
 	"github.com/assay-eval/assay/metrics/judged"
@@ -175,7 +176,7 @@ func metricNames() []string { return slices.Sorted(maps.Keys(built().byName)) }
 
 // Prompts returns the prompts that metrics ask with, those described by a user too, sorted by name.
 func Prompts() []*prompts.Prompt {
-	list := criteria.Prompts()
+	list := append(criteria.Prompts(), ask.ThoughtPrompt)
 	for _, m := range All() {
 		for _, p := range m.Prompts {
 			if !slices.Contains(list, p) {
