@@ -91,8 +91,8 @@ func TestSelect(t *testing.T) {
 	}
 	refuse("retrieval/iprec@1.1", "the recall is a number from 0 to 1")
 	refuse("retrieval/r_precision@0", "the multiple is a number above 0")
-	refuse("faithfulness@7", "metric faithfulness/claims takes nothing after an @ but the name of a model, a jury or "+
-		`draws, and has "7" there: --model`)
+	refuse("faithfulness@7", "metric faithfulness/claims takes nothing after an @ but the name of a model, a jury, "+
+		`draws or thoughts, and has "7" there: --model`)
 	refuse("answer_correctness/contains@7", `answer_correctness/contains@7: what may stand after the @ is normalised`)
 	refuse("retrieval/ndcg@7,retrieval/ndcg@07", "metric retrieval/ndcg@7 is named twice")
 	refuse("retrievel/ndcg@7", "did you mean retrieval/ndcg?")
