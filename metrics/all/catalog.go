@@ -190,7 +190,13 @@ func Prompts() []*prompts.Prompt {
 
 // LoadPrompts reads the user's prompts, files *.tmpl at the root of fsys, each of which replaces the built-in one of
 // its name: see [prompts.Load].
-func LoadPrompts(fsys fs.FS) (prompts.Set, error) { return prompts.Load(fsys, Prompts()) }
+func LoadPrompts(fsys fs.FS) (prompts.Set, error) {
+	own, err := prompts.Load(fsys, Prompts())
+	if err != nil {
+		return own, err
+	}
+	return own, ask.CheckThought(own)
+}
 
 // LoadCriteria reads metrics that a user describes in a file: see [criteria.Load].
 func LoadCriteria(file string, text []byte) ([]metrics.Metric, error) {

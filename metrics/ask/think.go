@@ -62,8 +62,12 @@ func Thinking(m metrics.Metric, tokens int) (metrics.Metric, error) {
 // CanThink reports whether [Thinking] makes a difference to m: whether a judge is asked by a prompt, for a reply or to
 // choose.
 func CanThink(m metrics.Metric) bool {
+	// The file of a profile stands in for a prompt, and has no version.
+	if !slices.ContainsFunc(m.Prompts, func(p *prompts.Prompt) bool { return p.Version != "" }) {
+		return false
+	}
 	for role, ops := range m.Asks {
-		if len(m.Prompts) > 0 && replies(role, ops) {
+		if replies(role, ops) {
 			return true
 		}
 	}
@@ -112,6 +116,12 @@ func think(ctx context.Context, m metrics.Models, name string, messages []backen
 		return nil, "", err
 	}
 	return append(req.Messages, words[1:]...), "", nil
+}
+
+// CheckThought returns an error if the user's own [ThoughtPrompt] cannot be asked with.
+func CheckThought(own prompts.Set) error {
+	_, err := inWords(own.For(ThoughtPrompt), "")
+	return err
 }
 
 // inWords is how a judge is asked for a thought in words: the question, the thought and how it is asked to reply then.
