@@ -116,6 +116,14 @@ type GenerateRequest struct {
 	Sampling  Sampling `json:"sampling"`
 	Draw      int      `json:"draw,omitempty"` // numbers repetitions of one prompt: 0, 1, 2, ...
 	Once      bool     `json:"once,omitempty"` // the engine may end a reply that [Repeats] itself
+
+	// Thinks asks for the thought that the model writes for itself before its reply, in place of the reply: Text ends
+	// where the model closes the thought. It needs CanThink, and goes with no Schema.
+	Thinks bool `json:"thinks,omitempty"`
+
+	// Thought is what the model thought before: the reply follows it, as if the model had closed it there (budget
+	// forcing: Muennighoff et al. 2025, arXiv 2501.19393, section 3.1). It needs CanThink. "": it did not think.
+	Thought string `json:"thought,omitempty"`
 }
 
 // DrawSeed mixes Seed and Draw into the seed that an engine's sampler starts from, so that the draws of
@@ -148,6 +156,7 @@ type Generation struct {
 type ScoreRequest struct {
 	Messages      []Message `json:"messages"`
 	Documents     []string  `json:"documents,omitempty"` // as of a GenerateRequest
+	Thought       string    `json:"thought,omitempty"`   // as of a GenerateRequest
 	Continuations []string  `json:"continuations"`       // each what the assistant would say next
 }
 

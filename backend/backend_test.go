@@ -154,9 +154,38 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestThoughts checks which requests can have a thought, and that those need the ability.
+func TestThoughts(t *testing.T) {
+	check := func(valid bool, change func(*GenerateRequest)) {
+		t.Helper()
+		req := &GenerateRequest{Messages: []Message{{Role: User, Text: "a"}}, MaxTokens: 1}
+		change(req)
+		if err := req.Check(); (err == nil) != valid || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v, want valid %v", *req, err, valid)
+		}
+		if req.Needs() != CanGenerate|CanThink {
+			t.Errorf("%+v needs %v", *req, req.Needs())
+		}
+	}
+	check(true, func(r *GenerateRequest) { r.Thinks = true })
+	check(true, func(r *GenerateRequest) { r.Thought = "a" })
+	check(true, func(r *GenerateRequest) { r.Thought, r.Schema = "a", []byte(`{}`) })
+	check(false, func(r *GenerateRequest) { r.Thinks, r.Schema = true, []byte(`{}`) })
+	check(false, func(r *GenerateRequest) { r.Thinks, r.Thought = true, "a" })
+	check(false, func(r *GenerateRequest) { r.Thought = "\xff" })
+	score := &ScoreRequest{Messages: []Message{{Role: User, Text: "a"}}, Continuations: []string{"b"}, Thought: "c"}
+	if err := score.Check(); err != nil || score.Needs() != CanThink {
+		t.Errorf("%v, it needs %v", err, score.Needs())
+	}
+	score.Thought = "\xff"
+	if err := score.Check(); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a thought that is not UTF-8: %v", err)
+	}
+}
+
 // TestOutputs checks that each output takes an ability of its own, by which it is refused.
 func TestOutputs(t *testing.T) {
-	seen := CanGenerate | CanScore | CanConstrain | CanChoose | CanMark | CanReadDocuments
+	seen := CanGenerate | CanScore | CanConstrain | CanChoose | CanMark | CanReadDocuments | CanThink
 	for _, output := range Outputs() {
 		if op := output.Op(); op == 0 || seen.Has(op) {
 			t.Errorf("%s takes the ability %v", output, op)

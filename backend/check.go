@@ -22,6 +22,13 @@ func (r *GenerateRequest) Check() error {
 		return fmt.Errorf("%w: top-k is %d, negative", ErrInvalid, r.Sampling.TopK)
 	case r.Schema != nil && !json.Valid(r.Schema):
 		return fmt.Errorf("%w: the schema is not JSON", ErrInvalid)
+	case r.Thinks && r.Schema != nil:
+		return fmt.Errorf("%w: a thought has no schema", ErrInvalid)
+	case r.Thinks && r.Thought != "":
+		return fmt.Errorf("%w: a thought before a thought", ErrInvalid)
+	}
+	if err := CheckText(r.Thought); err != nil {
+		return fmt.Errorf("thought: %w", err)
 	}
 	if err := CheckText(string(r.Schema)); err != nil {
 		return fmt.Errorf("schema: %w", err)
@@ -49,6 +56,9 @@ func (r *ScoreRequest) Check() error {
 		if err := CheckText(c); err != nil {
 			return fmt.Errorf("continuation %d: %w", i, err)
 		}
+	}
+	if err := CheckText(r.Thought); err != nil {
+		return fmt.Errorf("thought: %w", err)
 	}
 	return checkMessages(r.Messages, r.Documents)
 }
@@ -110,10 +120,22 @@ func NeedsOf(messages []Message, documents []string) Ops {
 }
 
 // Needs returns the abilities that r takes.
-func (r *GenerateRequest) Needs() Ops { return CanGenerate | NeedsOf(r.Messages, r.Documents) }
+func (r *GenerateRequest) Needs() Ops {
+	ops := CanGenerate | NeedsOf(r.Messages, r.Documents)
+	if r.Thinks || r.Thought != "" {
+		ops |= CanThink
+	}
+	return ops
+}
 
 // Needs returns the abilities that r takes: of CanScore and CanChoose either will do, which is for the engine to say.
-func (r *ScoreRequest) Needs() Ops { return NeedsOf(r.Messages, r.Documents) }
+func (r *ScoreRequest) Needs() Ops {
+	ops := NeedsOf(r.Messages, r.Documents)
+	if r.Thought != "" {
+		ops |= CanThink
+	}
+	return ops
+}
 
 // Needs returns the abilities that r takes.
 func (r *EncodeRequest) Needs() Ops {

@@ -51,6 +51,10 @@ func GenerateKey(info Info, req *GenerateRequest) Key {
 	if req.Once {
 		h.text("once")
 	}
+	if req.Thinks {
+		h.int(-4)
+	}
+	h.thought(req.Thought)
 	return h.sum()
 }
 
@@ -75,6 +79,7 @@ func ScoreKey(info Info, req *ScoreRequest) Key {
 	for _, c := range req.Continuations {
 		h.text(c)
 	}
+	h.thought(req.Thought)
 	return h.sum()
 }
 
@@ -133,6 +138,14 @@ func (h *hasher) documents(documents []string) {
 	for _, d := range documents {
 		h.text(d)
 	}
+}
+
+func (h *hasher) thought(thought string) {
+	if thought == "" {
+		return
+	}
+	h.int(-3)
+	h.text(thought)
 }
 
 func (h *hasher) sum() Key { return sha256.Sum256(h.b) }

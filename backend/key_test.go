@@ -79,6 +79,7 @@ func TestKeyFields(t *testing.T) {
 	pair := Pair{Query: "query", Text: "text", Marks: []Mark{{2, "eos"}}}
 	marked := []Mark{{1, "sep"}}
 	generate.Documents, score.Documents = []string{"a document"}, []string{"a document"}
+	generate.Thought, score.Thought = "a thought", "a thought"
 	for i := range generate.Messages { // score has the same
 		generate.Messages[i].Marks = marked
 	}
@@ -120,7 +121,7 @@ func TestKeyFields(t *testing.T) {
 			}
 		}
 	})
-	if want := 9 + 17 + 8 + 2 + 13; n < want {
+	if want := 9 + 19 + 9 + 2 + 13; n < want {
 		t.Errorf("%d changes were tried, want at least %d", n, want)
 	}
 	if after := keys(info, generate, score); after != before {
@@ -202,6 +203,9 @@ func TestKeyBoundaries(t *testing.T) {
 	gen("seed", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Sampling.Seed = 1 })
 	gen("once", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Once = true })
 	gen("draw", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Draw = 1 })
+	gen("thinks", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Thinks = true })
+	gen("thought", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Thought = "ab" })
+	gen("thought and once", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Thought, r.Once = "ab", true })
 
 	score := func(what string, text string, continuations ...string) {
 		t.Helper()
@@ -210,6 +214,8 @@ func TestKeyBoundaries(t *testing.T) {
 	score("score ab", "x", "ab")
 	score("score a, b", "x", "a", "b")
 	score("score xab", "xab", "")
+	check("score with a thought", ScoreKey(info, &ScoreRequest{Messages: []Message{{Role: User, Text: "x"}},
+		Thought: "ab"}))
 	check("embed", EncodeKey(info, Embedding, text("ab")))
 	check("embed tokens", EncodeKey(info, TokenEmbeddings, text("ab")))
 	check("embed, engine and digest", EncodeKey(Info{Engine: "ab", Digest: "c"}, Embedding, text("d")))

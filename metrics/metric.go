@@ -37,6 +37,8 @@ type Metric struct {
 
 	Outputs []string // the labels of the encoder's outputs that it reads
 
+	Draws int // how many times each sample is scored, of which a Score has the mean; 0: once
+
 	Prompts []*prompts.Prompt // the prompts it asks with, as they are built in
 
 	// Bound returns an error where the metric was fitted to the answers of other models than these; nil: any will do.
@@ -60,6 +62,7 @@ type Metric struct {
 type Score struct {
 	Value   float64   `json:"value"`            // finite, in [Metric.Min, Metric.Max]
 	Spread  *float64  `json:"spread,omitempty"` // the standard deviation of several scores that it was made from
+	Draws   []float64 `json:"draws,omitempty"`  // those scores, where they are of several draws: Value is their mean
 	Because []Finding `json:"because,omitempty"`
 }
 

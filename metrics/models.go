@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/assay-eval/assay/backend"
@@ -15,6 +17,7 @@ type Models struct {
 	Prompts prompts.Set // the texts to ask with
 	Seed    uint64      // of all sampling, beside each prompt's own
 	Draw    Draw        // which of several, where a sample is scored more than once
+	Thought int         // the most tokens that a judge may think before it replies to a prompt; 0: it does not
 
 	known map[learning]Knowledge // of the dataset that is scored
 	named naming                 // the models that answer in the place of others: see [Metric.Asking]
@@ -100,12 +103,34 @@ func (a Asks) Of(models backend.Identities) backend.Identities {
 // writes what a Score call noted into its Result.
 func (m Models) Note(key backend.Key, prompt, completion int) { m.calls.add(key, prompt, completion) }
 
-// calls notes the cache keys of the answers that one Score call used, in the order they came, and what they cost.
-// A nil *calls notes nothing.
+// Observe adds a finding to the evidence of the score, beside that of the metric itself. Where a sample is scored by
+// several models or draws, it says by which.
+func (m Models) Observe(f Finding) {
+	if m.Draw.Of > 0 {
+		f.Where = fmt.Sprintf("draw %d, %s", m.Draw.Number+1, f.Where)
+	}
+	for _, role := range slices.Sorted(maps.Values(m.named)) {
+		f.Where = role.Name() + ", " + f.Where
+	}
+	m.calls.observe(f)
+}
+
+// calls notes the cache keys of the answers that one Score call used, in the order they came, what they cost and what
+// was observed. A nil *calls notes nothing.
 type calls struct {
-	mu   sync.Mutex
-	keys []string
-	cost Cost
+	mu       sync.Mutex
+	keys     []string
+	cost     Cost
+	observed []Finding
+}
+
+func (c *calls) observe(f Finding) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.observed = append(c.observed, f)
 }
 
 // add notes an answer, with its prompt tokens and completion tokens.
@@ -128,5 +153,8 @@ func (c *calls) fill(r *Result) {
 	if c.cost != (Cost{}) {
 		cost := c.cost
 		r.Cost = &cost
+	}
+	if r.Score != nil {
+		r.Score.Because = append(r.Score.Because, c.observed...)
 	}
 }

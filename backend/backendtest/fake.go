@@ -32,8 +32,8 @@ type Fake struct {
 	// returned as it is. Nil means [Babble].
 	Reply func(ctx context.Context, req *backend.GenerateRequest) (string, error)
 
-	// LogProbs scores one continuation. Nil means that words of the greedy reply have probability 0.9,
-	// and all others 0.01.
+	// LogProbs scores one continuation. A thought comes behind the messages, as the assistant's. Nil means that words
+	// of the greedy reply have probability 0.9, and all others 0.01.
 	LogProbs func(messages []backend.Message, continuation string) []float64
 
 	// Outputs is what the classification head says about a pair. Nil means one number: the cosine of the
@@ -119,7 +119,7 @@ func (f *Fake) Info() backend.Info {
 	}
 	if info.Ops == 0 {
 		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanChoose | backend.CanClassify |
-			backend.CanEmbedTokens | backend.CanLabelTokens | backend.CanMark | backend.CanReadDocuments
+			backend.CanEmbedTokens | backend.CanLabelTokens | backend.CanMark | backend.CanReadDocuments | backend.CanThink
 	}
 	return info
 }
@@ -139,7 +139,7 @@ func (f *Fake) Generate(ctx context.Context, req *backend.GenerateRequest) (*bac
 	if needs := req.Needs(); !info.Ops.Has(needs) {
 		return nil, backend.Unsupported(info, needs)
 	}
-	prompt := promptTokens(req.Messages, req.Documents)
+	prompt := promptTokens(thinking(req.Messages, req.Thought), req.Documents)
 	if prompt+req.MaxTokens > info.Context {
 		return nil, &backend.TooLongError{Tokens: prompt + req.MaxTokens, Limit: info.Context}
 	}
@@ -254,7 +254,8 @@ func (f *Fake) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.S
 	if needs := req.Needs(); !info.Ops.Has(needs) {
 		return nil, backend.Unsupported(info, needs)
 	}
-	prompt := promptTokens(req.Messages, req.Documents)
+	messages := thinking(req.Messages, req.Thought)
+	prompt := promptTokens(messages, req.Documents)
 	for _, c := range req.Continuations {
 		if n := prompt + Tokens(c); n > info.Context {
 			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
@@ -273,9 +274,17 @@ func (f *Fake) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.S
 	}
 	s := &backend.Scores{PromptTokens: prompt}
 	for _, c := range req.Continuations {
-		s.LogProbs = append(s.LogProbs, logProbs(req.Messages, c))
+		s.LogProbs = append(s.LogProbs, logProbs(messages, c))
 	}
 	return s, nil
+}
+
+// thinking is a chat with what the assistant thought behind it.
+func thinking(messages []backend.Message, thought string) []backend.Message {
+	if thought == "" {
+		return messages
+	}
+	return append(slices.Clone(messages), backend.Message{Role: backend.Assistant, Text: thought})
 }
 
 // Close makes calls in flight return ErrClosed, those that wait for PerToken at least, and all later ones.
@@ -377,11 +386,14 @@ func cut(text string, req *backend.GenerateRequest) *backend.Generation {
 	}
 }
 
-// Babble is nonsense without end: it fills MaxTokens. It depends on the messages and, at a temperature
-// above 0, on the seed and the draw.
+// Babble is nonsense without end: it fills MaxTokens. It depends on the messages, the thought and, at a temperature
+// above 0, on the seed and the draw. A thought is another nonsense than a reply.
 func Babble(req *backend.GenerateRequest) string {
 	h := fnv.New64a()
-	for _, m := range req.Messages {
+	if req.Thinks {
+		fmt.Fprint(h, "thinks")
+	}
+	for _, m := range thinking(req.Messages, req.Thought) {
 		fmt.Fprintf(h, "%d %s %d %s", len(m.Role), m.Role, len(m.Text), m.Text)
 		for _, mark := range m.Marks {
 			fmt.Fprintf(h, "%d %s", mark.At, mark.Token)

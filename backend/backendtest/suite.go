@@ -49,6 +49,9 @@ func Run(t *testing.T, c Config) {
 	if s.info.Ops.Has(backend.CanConstrain) {
 		t.Run("Constrain", s.testConstrain)
 	}
+	if s.info.Ops.Has(backend.CanThink) {
+		t.Run("Think", s.testThink)
+	}
 	if s.info.Ops.Has(backend.CanScore) {
 		t.Run("Score", s.testScore)
 	}
@@ -216,6 +219,21 @@ func (s *suite) testUnsupportedParts(t *testing.T) {
 	marks := []backend.Mark{{At: 2, Token: "eos"}}
 	check("marks", backend.CanMark, func(m *[]backend.Message, _ *[]string) { (*m)[0].Marks = marks })
 	check("documents", backend.CanReadDocuments, func(_ *[]backend.Message, d *[]string) { *d = []string{"It rains."} })
+	if s.info.Ops.Has(backend.CanGenerate) && !s.info.Ops.Has(backend.CanThink) {
+		req := s.ask("Hello.")
+		req.Thinks = true
+		_, err := s.b.Generate(t.Context(), req)
+		checkError(t, "Generate a thought", err, errors.ErrUnsupported)
+		req.Thinks, req.Thought = false, "They greet me."
+		_, err = s.b.Generate(t.Context(), req)
+		checkError(t, "Generate behind a thought", err, errors.ErrUnsupported)
+	}
+	if s.info.Ops.Has(backend.CanChoose) && !s.info.Ops.Has(backend.CanThink) {
+		req := scoreOf("Hello.", "Hi")
+		req.Thought = "They greet me."
+		_, err := s.b.Score(t.Context(), req)
+		checkError(t, "Score behind a thought", err, errors.ErrUnsupported)
+	}
 	if s.info.Ops.Has(backend.CanClassify) && !s.info.Ops.Has(backend.CanMark) {
 		req := &backend.EncodeRequest{Output: backend.HeadOutputs, Inputs: []backend.Pair{{Text: "Hello.", Marks: marks}}}
 		_, err := s.b.Encode(t.Context(), req)

@@ -3,6 +3,7 @@ package llama
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama/grammar"
@@ -19,10 +20,14 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	if needs := req.Needs(); !e.info.Ops.Has(needs) {
 		return nil, backend.Unsupported(e.info, needs)
 	}
+	text, stops := e.model.speller(), req.Stop
+	if req.Thinks {
+		text, stops = e.model.thinker(), append(slices.Clip(stops), e.model.chat.ThoughtEnd())
+	}
 	w := &writer{
-		text:    e.model.speller(),
+		text:    text,
 		sampler: newSampler(req.Sampling, req.DrawSeed()),
-		reply:   newReply(req.Stop),
+		reply:   newReply(stops),
 		max:     req.MaxTokens,
 		once:    req.Once,
 		all:     &e.model.count,
@@ -72,7 +77,7 @@ func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w
 		return nil, err
 	}
 	defer leave()
-	prompt, err := e.prompt(req.Messages, req.Documents)
+	prompt, err := e.prompt(question{req.Messages, req.Documents, req.Thinks, req.Thought})
 	if err != nil {
 		return nil, err
 	}

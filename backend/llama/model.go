@@ -297,6 +297,9 @@ func (m *model) ops() backend.Ops {
 	if m.writer != nil && m.chat.Documents() {
 		ops |= backend.CanReadDocuments
 	}
+	if m.writer != nil && m.chat.Thinks() {
+		ops |= backend.CanThink
+	}
 	return ops
 }
 
@@ -306,6 +309,19 @@ func (m *model) speller() speller {
 		return &beginning{vocab: m.vocab}
 	}
 	return m.vocab
+}
+
+// thinker returns what spells a thought, which ends at its mark where that is a token of its own.
+func (m *model) thinker() speller {
+	return &thought{vocab: m.vocab, end: m.vocab.special(m.chat.ThoughtEnd())}
+}
+
+// silence says whether replies start otherwise than the chat template has it, so that nothing is thought before them.
+func (m *model) silence() string {
+	if m.writer != nil && m.chat.Silences() {
+		return " thoughtless"
+	}
+	return ""
 }
 
 // take gives jobs to what works them off.

@@ -49,7 +49,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{
 		info: backend.Info{
-			Engine:  lib.String() + p.offload.String() + m.attention(),
+			Engine:  lib.String() + p.offload.String() + m.attention() + m.silence(),
 			Model:   o.Name,
 			Digest:  o.Digest,
 			Context: p.context,

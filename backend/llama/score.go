@@ -79,7 +79,7 @@ func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (
 		return nil, nil, err
 	}
 	defer leave()
-	if prompt, err = e.prompt(req.Messages, req.Documents); err != nil {
+	if prompt, err = e.prompt(scored(req)); err != nil {
 		return nil, nil, err
 	}
 	for _, text := range req.Continuations {
@@ -98,16 +98,21 @@ func (e *Engine) continuations(ctx context.Context, req *backend.ScoreRequest) (
 	return prompt, list, nil
 }
 
+// scored is what the continuations of a request follow.
+func scored(req *backend.ScoreRequest) question {
+	return question{messages: req.Messages, documents: req.Documents, thought: req.Thought}
+}
+
 // continuation cuts one continuation of a prompt into tokens, at least one.
 func (e *Engine) continuation(req *backend.ScoreRequest, prompt []llama.Token, text string) ([]llama.Token, error) {
-	parts, err := e.model.chat.Render(req.Messages, req.Documents...)
+	asked, thought, err := e.model.render(scored(req))
 	if err != nil {
 		return nil, err
 	}
 	if e.model.vocab.atLeast([]chat.Part{{Text: text}}) > e.info.Context {
 		return nil, &backend.TooLongError{Limit: e.info.Context}
 	}
-	whole := e.model.vocab.prompt(append(parts, chat.Part{Text: text}))
+	whole := e.model.vocab.prompt(slices.Concat(asked, thought, []chat.Part{{Text: text}}))
 	if n := len(prompt); common(whole, prompt) == n && len(whole) > n {
 		return whole[n:], nil
 	}

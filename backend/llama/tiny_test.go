@@ -24,6 +24,7 @@ const (
 type tinyModel struct {
 	template string
 	arch     string // "" means llama; gemma2, whose attention slides, works too
+	control  string // its last control token; "" means <|turn|>
 }
 
 // write writes the model to a file of its own.
@@ -45,6 +46,9 @@ func (m tinyModel) header() []gguf.Field {
 		m.arch = "llama"
 	}
 	tokens, types, scores := tinyVocabulary()
+	if m.control != "" {
+		tokens[3] = m.control
+	}
 	fields := []gguf.Field{
 		{Key: "general.architecture", Value: m.arch},
 		{Key: "general.name", Value: "tiny"},

@@ -217,6 +217,14 @@ type speller interface {
 	ends(llama.Token) bool
 }
 
+// A thought spells what a model writes for itself.
+type thought struct {
+	*vocab
+	end llama.Token // the control token that ends it, or llama.TokenNull
+}
+
+func (t *thought) ends(token llama.Token) bool { return token == t.end || t.vocab.ends(token) }
+
 // common returns how many tokens a and b start with alike.
 func common(a, b []llama.Token) int {
 	n := min(len(a), len(b))

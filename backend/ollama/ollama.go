@@ -12,7 +12,8 @@
 //     place of the packaged one; stop strings in a request are added to the packaged ones.
 //   - Models that can think aloud are told not to. If one does all the same and Ollama tells its thoughts
 //     from its answer, the answer is the reply; the thoughts count as its tokens. Where Ollama does not
-//     tell them apart, nor does this package: they stay in the text.
+//     tell them apart, nor does this package: they stay in the text. No thought can be closed, nor a reply begun
+//     behind one, so that the abilities of a model do not include backend.CanThink.
 //   - Ollama reads control tokens in messages, and cannot be told not to. A message that holds the text of
 //     one of the model's control tokens is refused ([backend.ErrInvalid]) rather than misread.
 //   - Ollama breaks a reply off when the model repeats one piece of text more than thirty times. Such a

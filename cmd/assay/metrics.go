@@ -245,8 +245,8 @@ func writeMetricsPage(ctx context.Context, w io.Writer, list []metrics.Metric, c
 		"the method with a\nstar. `assay metrics NAME` shows one with its prompts. Ranges end in what is best.\n" +
 		"What stands after an `@` sets a method otherwise (`rouge1@recall`), and after \"also\" stand other names of " +
 		"the same one. Names\nof earlier versions (`rouge1_recall`) go on working. Behind each metric that asks a model " +
-		"may stand which of several it asks\n(`claims@NAME`), that a jury of them does (`@jury=a+b+c`, `@majority=a+b+c`), and " +
-		"how often replies are drawn (`@draws=5`): see\n[models](models.md#several-models-in-one-run).\n\n## Presets\n\n" +
+		"may stand which of several it asks\n(`claims@NAME`), that a jury of them does (`@jury=a+b+c`, `@majority=a+b+c`), " +
+		"how often replies are drawn (`@draws=5`), and how\nlong the judge may think before each (`@think=512`): see [models](models.md#several-models-in-one-run).\n\n## Presets\n\n" +
 		"| `--preset` | metrics |\n| --- | --- |\n")
 	for _, preset := range all.Presets() {
 		p.print("| `%s` | %s: `%s` |\n", preset.Name, preset.Doc, strings.Join(preset.Metrics, "` `"))

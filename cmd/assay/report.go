@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/internal/report"
-	"github.com/assay-eval/assay/internal/runs"
 )
 
 const reportHelp = `
@@ -20,6 +19,7 @@ scored, failed and were not applicable, and what a reader should know.
   assay report results
   assay report results --format html -o report.html
   assay report results --fail-under faithfulness=0.8     exits with 3 if the mean is lower
+  assay report results --pass faithfulness=0.8           of draws (run --repeat): how often all of a row's pass
   assay report results --calibration map.json            scores as the probabilities that assay calibrate found
   assay report results --format parquet -o s.parquet     no summary: every score, a row for each sample and metric
 
@@ -31,6 +31,8 @@ func reportCommand(ctx context.Context, s *std, args []string) error {
 	format := f.String("format", "table", strings.Join(report.Formats(), ", ")+", parquet")
 	output := f.StringP("output", "o", "", "write to `FILE` instead of standard output")
 	under := f.StringArray("fail-under", nil, "`METRIC=VALUE`: exit with 3 if the mean is worse; repeatable")
+	passes := f.StringArray("pass", nil,
+		"`METRIC=VALUE`: a draw (run --repeat) passes whose score is as good (default: the middle of the range); repeatable")
 	var maps calibrationFlags
 	maps.add(f, "map a metric's scores to probabilities with the `MAP` of assay calibrate; repeatable")
 	if err := parse(f, args, 1, -1); err != nil {
@@ -40,35 +42,32 @@ func reportCommand(ctx context.Context, s *std, args []string) error {
 		switch {
 		case *output == "" || *output == "-":
 			return usageError{withHint(errors.New("a Parquet file is no text to print"), "-o FILE names a file for it")}
-		case len(*under)+len(maps.files) > 0:
-			return usagef("--format parquet writes the scores as they are: --fail-under and --calibration belong to " +
-				"a summary")
+		case len(*under)+len(*passes)+len(maps.files) > 0:
+			return usagef("--format parquet writes the scores as they are: --fail-under, --pass and --calibration belong " +
+				"to a summary")
 		}
 		return writeScores(ctx, s, *output, f.Args())
 	}
 	if err := report.CheckFormat(*format); err != nil {
 		return usageError{err}
 	}
-	var thresholds []report.Threshold
-	for _, text := range *under {
-		t, err := report.ParseThreshold(text)
-		if err != nil {
-			return usageError{err}
-		}
-		thresholds = append(thresholds, t)
+	thresholds, errUnder := parseThresholds(*under)
+	bounds, errPass := parseThresholds(*passes)
+	if err := errors.Join(errUnder, errPass); err != nil {
+		return usageError{err}
 	}
 	given, err := maps.load()
 	if err != nil {
 		return usageError{err}
 	}
-	var calibrations []*runs.Calibration
+	view := report.View{Passes: bounds}
 	for i := range given {
-		calibrations = append(calibrations, &given[i].Calibration)
+		view.Calibrations = append(view.Calibrations, &given[i].Calibration)
 	}
 	var reports []*report.Report
 	var verdicts []report.Verdict
 	for _, dir := range f.Args() {
-		r, err := report.Load(ctx, dir, calibrations...)
+		r, err := report.Load(ctx, dir, view)
 		if err != nil {
 			return err
 		}
@@ -87,6 +86,19 @@ func reportCommand(ctx context.Context, s *std, args []string) error {
 		return err
 	}
 	return failed(verdicts)
+}
+
+// parseThresholds reads a list of METRIC=VALUE.
+func parseThresholds(list []string) ([]report.Threshold, error) {
+	var thresholds []report.Threshold
+	for _, text := range list {
+		t, err := report.ParseThreshold(text)
+		if err != nil {
+			return nil, err
+		}
+		thresholds = append(thresholds, t)
+	}
+	return thresholds, nil
 }
 
 // writeScores writes every score of the runs to a Parquet file.

@@ -69,6 +69,8 @@ type runOptions struct {
 	mapping     map[string]string
 	skipBad     bool
 	seed        uint64
+	think       int
+	repeat      int
 	maxFailures string
 	format      string
 }
@@ -100,6 +102,10 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	f.StringToStringVar(&o.mapping, "map", nil, "name a column: `FIELD=COLUMN`, repeatable")
 	f.BoolVar(&o.skipBad, "skip-bad-rows", false, "leave out rows that cannot be read, and count them")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
+	f.IntVar(&o.think, "think", 0,
+		"let judges think before each reply, up to so many `TOKENS`: @think=TOKENS behind each metric that it concerns")
+	f.IntVar(&o.repeat, "repeat", 0,
+		"score each row `K` times where a judge writes: @draws=K behind each such metric, with flips and pass^k")
 	f.StringVar(&o.maxFailures, "max-failures", "",
 		"exit with 3 if more results fail than this count or `SHARE` (10, 5%)")
 	f.StringVar(&o.format, "format", "table", "how the summary is printed: "+strings.Join(report.Formats(), ", "))
@@ -291,6 +297,9 @@ func (o *runOptions) selectMetrics(own, trained []metrics.Metric) ([]metrics.Met
 	for _, m := range own {
 		list = append(list, from.Namesake(m))
 	}
+	if err == nil {
+		list, err = all.Everywhere(list, o.think, o.repeat)
+	}
 	return append(list, trained...), err
 }
 
@@ -366,7 +375,7 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 	for _, metric := range p.metrics {
 		m.Config.Metrics = append(m.Config.Metrics, runs.Metric{
 			Name: metric.Name, Doc: metric.Doc, Source: metric.Source,
-			Min: metric.Min, Max: metric.Max, LowerIsBetter: metric.LowerIsBetter,
+			Min: metric.Min, Max: metric.Max, LowerIsBetter: metric.LowerIsBetter, Draws: metric.Draws,
 		})
 	}
 	for _, prompt := range promptsOf(p.metrics) {
@@ -486,7 +495,7 @@ func (o *runOptions) samples(ctx context.Context, p *plan, skip int) iter.Seq2[*
 
 // conclude prints the summary and says whether the run was good enough.
 func (o *runOptions) conclude(ctx context.Context, s *std, p *plan, dir string) error {
-	r, err := report.Load(ctx, dir)
+	r, err := report.Load(ctx, dir, report.View{})
 	if err != nil {
 		return err
 	}

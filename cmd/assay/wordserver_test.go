@@ -24,7 +24,9 @@ import (
 // comparing words; verdicts only by the schema that must come with their prompt. What it was shown the reply to among
 // the messages before, it replies to so. The model strict wants all of the words to be the same, and moody where the
 // seed is odd; mute writes nonsense. So does each where an answer contains BABBLE; SLOW makes it wait for a minute, or
-// until the client gives up, and SLOWONCE does so the first time only.
+// until the client gives up, and SLOWONCE does so the first time only. Asked to think first, it thinks what it would
+// reply to; moody thinks strictly where the seed is odd, and is then for No. The model aloud thinks in its replies, and
+// musing comes to no reply.
 func newWordServer() *httptest.Server {
 	mux := http.NewServeMux()
 	var held atomic.Bool // SLOWONCE made it wait
@@ -39,6 +41,8 @@ func newWordServer() *httptest.Server {
 		{Name: "strict:latest", Model: "strict:latest", Digest: digest("c"), Size: 1000},
 		{Name: "mute:latest", Model: "mute:latest", Digest: digest("e"), Size: 1000},
 		{Name: "moody:latest", Model: "moody:latest", Digest: digest("d"), Size: 1000},
+		{Name: "aloud:latest", Model: "aloud:latest", Digest: digest("1"), Size: 1000},
+		{Name: "musing:latest", Model: "musing:latest", Digest: digest("2"), Size: 1000},
 		{Name: "embedder:latest", Model: "embedder:latest", Digest: digest("b"), Size: 1000},
 	}})
 	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +83,25 @@ func newWordServer() *httptest.Server {
 			}
 			seed, _ := req.Options["seed"].(float64)
 			strict := strings.HasPrefix(req.Model, "strict") || strings.HasPrefix(req.Model, "moody") && int(seed)%2 == 1
+			const cue = "\n\nBefore you reply, think"
+			thought := ""
+			if strings.HasPrefix(last, "Now give the reply") {
+				thought = req.Messages[n-2].Content
+				last, _, _ = strings.Cut(req.Messages[n-3].Content, cue)
+			}
 			res.Message.Content = wordReply(req.Messages[0].Content, last, req.Format, strict)
+			switch {
+			case strings.Contains(last, cue) && strict:
+				res.Message.Content = "Strictly, no word is like another."
+			case strings.Contains(last, cue):
+				res.Message.Content = "The words are counted. " + strings.Repeat("One more. ", 300)
+			case strings.HasPrefix(thought, "Strictly") && res.Message.Content == "Yes":
+				res.Message.Content = "No"
+			case strings.HasPrefix(req.Model, "aloud"):
+				res.Message.Content = "<think>\n1. No. I count.\n</think>\n\n" + res.Message.Content
+			case strings.HasPrefix(req.Model, "musing"):
+				res.Message.Content = "<think>\nI count: 1. Yes"
+			}
 			for i, m := range req.Messages[:n-1] {
 				if m.Content == last {
 					res.Message.Content = req.Messages[i+1].Content // as it was shown

@@ -27,7 +27,7 @@ func TestCalibrated(t *testing.T) {
 	c := &runs.Calibration{Metric: "a/x", Field: "correct", N: 70,
 		Origin: runs.Origin{IdentityFields: backend.IdentityFields{Judge: m.Config.Judge}},
 		Map:    stats.Map{Method: "isotonic", X: []float64{1, 3}, Y: []float64{0.95, 0.15}, Floor: 0.01}}
-	r, err := Summarize(t.Context(), &m, each(list), c)
+	r, err := Summarize(t.Context(), &m, each(list), View{Calibrations: []*runs.Calibration{c}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +50,12 @@ func TestCalibrated(t *testing.T) {
 		t.Errorf("json without the calibration:\n%s", page)
 	}
 	m.Config.Judge = &backend.Identity{Name: "large", Digest: "sha256:2"}
-	r, err = Summarize(t.Context(), &m, each(list), c)
+	r, err = Summarize(t.Context(), &m, each(list), View{Calibrations: []*runs.Calibration{c}})
 	if err != nil || !strings.Contains(strings.Join(r.Notes(), "\n"), "the map is for another judge, small") {
 		t.Errorf("another judge: %v, %v", r.Notes(), err)
 	}
 	c.Metric = "c/z"
-	if _, err := Summarize(t.Context(), &m, each(list), c); err == nil ||
+	if _, err := Summarize(t.Context(), &m, each(list), View{Calibrations: []*runs.Calibration{c}}); err == nil ||
 		!strings.Contains(err.Error(), `no metric "c/z"`) {
 		t.Errorf("a metric that is not there: %v", err)
 	}
@@ -74,7 +74,7 @@ func TestGroups(t *testing.T) {
 			r.Group = group(i)
 			list = append(list, r)
 		}
-		r, err := Summarize(t.Context(), &m, each(list))
+		r, err := Summarize(t.Context(), &m, each(list), View{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,14 +107,14 @@ func TestGivenCalibration(t *testing.T) {
 	for i, v := range []float64{0, 0.5, 0.5, 1} {
 		list = append(list, scored(fmt.Sprint(i), "a/x", v), scored(fmt.Sprint(i), "b/y", 0.25*float64(i)))
 	}
-	plain, err := Summarize(t.Context(), &m, each(list))
+	plain, err := Summarize(t.Context(), &m, each(list), View{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Calibrations = []runs.GivenCalibration{{Path: "map.json", SHA256: "aa",
 		Calibration: runs.Calibration{Metric: "a/x", Field: "correct", N: 70,
 			Map: stats.Map{Method: "isotonic", X: []float64{0, 1}, Y: []float64{0.6, 0.9}, Floor: 0.01}}}}
-	r, err := Summarize(t.Context(), &m, each(list))
+	r, err := Summarize(t.Context(), &m, each(list), View{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,12 +152,12 @@ func TestGivenCalibration(t *testing.T) {
 	check("junit", "calibrated mean 0.750")
 
 	// A report that is asked for probabilities shows them in the scores' place, once.
-	r, err = Summarize(t.Context(), &m, each(list), &m.Calibrations[0].Calibration)
+	r, err = Summarize(t.Context(), &m, each(list), View{Calibrations: []*runs.Calibration{&m.Calibrations[0].Calibration}})
 	if err != nil || r.Metrics[0].Calibrated != nil || math.Abs(r.Metrics[0].Stats.Mean-0.75) > 1e-12 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	m.Calibrations[0].Map = stats.Map{Method: "isotonic"}
-	if _, err := Summarize(t.Context(), &m, each(list)); err == nil ||
+	if _, err := Summarize(t.Context(), &m, each(list), View{}); err == nil ||
 		!strings.Contains(err.Error(), "the calibration in the manifest") {
 		t.Errorf("a damaged map: %v", err)
 	}

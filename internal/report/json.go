@@ -28,6 +28,7 @@ type JSONMetric struct {
 	Level         float64              `json:"level,omitempty"`  // of the interval
 	Method        string               `json:"method,omitempty"` // of the interval: bca, abc or exact
 	Spread        *float64             `json:"spread,omitempty"` // mean standard deviation behind a score
+	Draws         *JSONDraws           `json:"draws,omitempty"`  // of each sample, where there are several
 	Min           float64              `json:"min"`              // the metric's range
 	Max           float64              `json:"max"`
 	LowerIsBetter bool                 `json:"lower_is_better,omitempty"`
@@ -75,8 +76,8 @@ func (s *Summary) json(run string, config *runs.Config) JSONMetric {
 	m := JSONMetric{
 		Run: run, Name: s.Name, N: s.N, Failed: s.Failed, NotApplicable: s.NotApplicable,
 		Min: s.Min, Max: s.Max, LowerIsBetter: s.LowerIsBetter, Groups: s.Stats.Groups, Failures: s.Kinds,
-		Warnings: s.Stats.Warnings,
-		Calls:    s.Calls, PromptTokens: s.Cost.PromptTokens, OutputTokens: s.Cost.OutputTokens,
+		Warnings: s.Stats.Warnings, Draws: s.Drawn.json(),
+		Calls: s.Calls, PromptTokens: s.Cost.PromptTokens, OutputTokens: s.Cost.OutputTokens,
 	}
 	if s.N > 0 {
 		m.Mean = &s.Stats.Mean

@@ -116,7 +116,7 @@ func run(t *testing.T) *Report {
 			}))
 		list = append(list, scored(id, noise, 0))
 	}
-	r, err := Summarize(t.Context(), m, each(list))
+	r, err := Summarize(t.Context(), m, each(list), View{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestGolden(t *testing.T) {
 		Config: runs.Config{
 			Dataset: runs.Dataset{Path: "b.csv", SHA256: "00", Rows: 3},
 			Metrics: []runs.Metric{{Name: "faithfulness/claims", Max: 1}},
-		}}, each(nil))
+		}}, each(nil), View{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestBadResults(t *testing.T) {
 	m := runstest.Manifest("a/x", "b/y")
 	check := func(want string, list ...metrics.Result) {
 		t.Helper()
-		if _, err := Summarize(t.Context(), &m, each(list)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Summarize(t.Context(), &m, each(list), View{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q", list, err, want)
 		}
 	}
@@ -246,7 +246,8 @@ func TestBadResults(t *testing.T) {
 	check("the score 1.5 is not in the metric's range, 0 to 1", scored("s", "a/x", 1.5))
 	check(`sample "s": two results for a/x`, scored("s", "a/x", 1), scored("s", "b/y", 1), scored("s", "a/x", 1))
 	torn := errors.New("torn")
-	_, err := Summarize(t.Context(), &m, func(yield func(metrics.Result, error) bool) { yield(metrics.Result{}, torn) })
+	_, err := Summarize(t.Context(), &m, func(yield func(metrics.Result, error) bool) { yield(metrics.Result{}, torn) },
+		View{})
 	if !errors.Is(err, torn) {
 		t.Errorf("a file that cannot be read: %v", err)
 	}
@@ -256,7 +257,7 @@ func TestNotes(t *testing.T) {
 	m := runstest.Manifest("a/x", "b/y")
 	check := func(list []metrics.Result, want ...string) {
 		t.Helper()
-		r, err := Summarize(t.Context(), &m, each(list))
+		r, err := Summarize(t.Context(), &m, each(list), View{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -393,7 +394,7 @@ func TestMarkedWords(t *testing.T) {
 			Marks: []metrics.Mark{{Low: low, High: strings.Index(text, " coins"), Value: 0.9}}}),
 		scored("two", "a/x", 0.2, metrics.Finding{Kind: "answer", Text: long,
 			Marks: []metrics.Mark{{Low: 2, High: 5000, Value: 0.9}}}),
-	}))
+	}), View{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -447,7 +448,7 @@ func TestManySamples(t *testing.T) {
 			}
 		}
 	}
-	r, err := Summarize(t.Context(), &m, results)
+	r, err := Summarize(t.Context(), &m, results, View{})
 	if err != nil {
 		t.Fatal(err)
 	}

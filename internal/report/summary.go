@@ -39,6 +39,7 @@ type Summary struct {
 	Spreads       int                  // so many samples that have one
 	Calibration   *runs.Calibration    // nil if the scores are as the metric gave them
 	Calibrated    *Calibrated          // beside the scores; nil if the run was given no calibration of this metric
+	Drawn         *Draws               // nil if each sample was scored once
 }
 
 // A Case is a sample with all its results.
@@ -54,14 +55,19 @@ const (
 	mostFailures = 100
 )
 
-// Load reads a run folder and summarises it, the scores of some metrics as the probabilities that calibrations make
-// of them.
-func Load(ctx context.Context, dir string, calibrations ...*runs.Calibration) (*Report, error) {
+// A View says how a run's scores are read.
+type View struct {
+	Calibrations []*runs.Calibration // the scores of their metrics are read as the probabilities that they make of them
+	Passes       []Threshold         // from which on a draw passes; of other metrics, from the middle of the range on
+}
+
+// Load reads a run folder and summarises it.
+func Load(ctx context.Context, dir string, v View) (*Report, error) {
 	run, err := runs.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	r, err := Summarize(ctx, &run.Manifest, run.Results(ctx), calibrations...)
+	r, err := Summarize(ctx, &run.Manifest, run.Results(ctx), v)
 	if err != nil {
 		return nil, err
 	}
@@ -73,15 +79,18 @@ func Load(ctx context.Context, dir string, calibrations ...*runs.Calibration) (*
 // number. A result that contradicts the manifest or itself is an error: a report on damaged results
 // would be wrong without looking it.
 func Summarize(ctx context.Context, m *runs.Manifest, results iter.Seq2[metrics.Result, error],
-	calibrations ...*runs.Calibration) (*Report, error) {
+	v View) (*Report, error) {
 	s := newSummarizer(m)
 	if err := s.given(); err != nil {
 		return nil, err
 	}
-	for _, c := range calibrations {
+	for _, c := range v.Calibrations {
 		if err := s.calibrate(c); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.pass(v.Passes); err != nil {
+		return nil, err
 	}
 	for res, err := range results {
 		if err == nil {
@@ -100,6 +109,7 @@ type summarizer struct {
 	metrics  []Summary
 	means    []stats.Mean
 	mapped   []stats.Mean // of the metrics that have probabilities beside the scores
+	drawn    []*drawing   // nil for the metrics that are drawn once
 	samples  int
 	open     Case // the sample whose results are being read
 	worst    ranking
@@ -133,9 +143,16 @@ func (s *summarizer) add(r metrics.Result) error {
 	switch {
 	case r.Score != nil:
 		m.N++
-		v, scale := r.Score.Value, m.Metric
+		v, draws, scale := r.Score.Value, r.Score.Draws, m.Metric
 		if m.Calibration != nil {
 			v, scale = m.Calibration.Map.At(v), runs.Metric{Max: 1}
+			draws = slices.Clone(draws)
+			for i := range draws {
+				draws[i] = m.Calibration.Map.At(draws[i])
+			}
+		}
+		if s.drawn[i] != nil {
+			s.drawn[i].add(r.Group, draws)
 		}
 		if d := r.Score.Spread; d != nil {
 			m.Spreads++
@@ -180,6 +197,14 @@ func check(r metrics.Result, m runs.Metric) error {
 	if d := r.Score.Spread; d != nil && !(*d >= 0 && *d <= m.Max-m.Min) {
 		return fmt.Errorf("the standard deviation %v cannot be of scores from %v to %v", *d, m.Min, m.Max)
 	}
+	if n := len(r.Score.Draws); n > m.Draws {
+		return fmt.Errorf("scores of %d draws, of which the manifest says %d", n, m.Draws)
+	}
+	for _, v := range r.Score.Draws {
+		if !(v >= m.Min-slack && v <= m.Max+slack) {
+			return fmt.Errorf("the score %v of a draw is not in the metric's range, %v to %v", v, m.Min, m.Max)
+		}
+	}
 	if v := r.Score.Value; !(v >= m.Min-slack && v <= m.Max+slack) {
 		return fmt.Errorf("the score %v is not in the metric's range, %v to %v", v, m.Min, m.Max)
 	}
@@ -223,6 +248,9 @@ func (s *summarizer) report(ctx context.Context) *Report {
 		if m.Calibration != nil {
 			m.Min, m.Max, m.LowerIsBetter = 0, 1, false
 		}
+		if s.drawn[i] != nil {
+			m.Drawn = s.drawn[i].draws(o)
+		}
 		o.Min, o.Max = m.Min, m.Max
 		m.Stats = s.means[i].Summary(o)
 		if m.Calibrated != nil {
@@ -247,6 +275,38 @@ func (s *summarizer) calibrate(c *runs.Calibration) error {
 	}
 	i := s.index[c.Metric]
 	s.metrics[i].Calibration, s.metrics[i].Calibrated = c, nil
+	return nil
+}
+
+// pass sets from which score on a draw passes.
+func (s *summarizer) pass(thresholds []Threshold) error {
+	at := make(map[int]float64)
+	for _, t := range thresholds {
+		i, err := findMetric(s.metrics, t.Metric)
+		if err != nil {
+			return err
+		}
+		at[i] = t.Bound
+	}
+	s.drawn = make([]*drawing, len(s.metrics))
+	for i := range s.metrics {
+		scale := s.metrics[i].Metric
+		if s.metrics[i].Calibration != nil {
+			scale.Min, scale.Max, scale.LowerIsBetter = 0, 1, false
+		}
+		bound, given := at[i]
+		switch {
+		case given && scale.Draws < 2:
+			return fmt.Errorf("%s is drawn once, so that nothing passes or not: @draws=5 behind its name, or assay run "+
+				"--repeat 5, draws it several times", scale.Name)
+		case given && (bound < scale.Min || bound > scale.Max):
+			return fmt.Errorf("the threshold %s=%v is not in the metric's range, %v to %v", scale.Name, bound, scale.Min,
+				scale.Max)
+		case !given:
+			bound = (scale.Min + scale.Max) / 2
+		}
+		s.drawn[i] = newDrawing(&scale, bound)
+	}
 	return nil
 }
 
@@ -318,6 +378,9 @@ func (r *Report) Notes() []string {
 		if m.Spreads > 0 {
 			note("%s: the scores behind a row's have a standard deviation of %s, on average over %s", m.Name,
 				number(m.Spread), plural(m.Spreads, "row"))
+		}
+		if m.Drawn != nil {
+			note("%s: %s", m.Name, m.Drawn.note())
 		}
 		if m.LowerIsBetter {
 			note("%s: lower is better", m.Name)

@@ -65,22 +65,31 @@ func (r *Report) Judge(thresholds []Threshold) ([]Verdict, error) {
 
 // find returns the metric of the given name or, if only one has it, of the given dimension.
 func (r *Report) find(name string) (*Summary, error) {
-	var found []*Summary
-	for i := range r.Metrics {
-		m := &r.Metrics[i]
+	i, err := findMetric(r.Metrics, name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Dir, err)
+	}
+	return &r.Metrics[i], nil
+}
+
+// findMetric is the index of the metric of the given name or, if only one has it, of the given dimension.
+func findMetric(list []Summary, name string) (int, error) {
+	var found []int
+	var have []string
+	for i, m := range list {
 		if m.Name == name {
-			return m, nil
+			return i, nil
 		}
+		have = append(have, m.Name)
 		if dimension, _, _ := strings.Cut(m.Name, "/"); dimension == name {
-			found = append(found, m)
+			found = append(found, i)
 		}
 	}
-	have := strings.Join(r.Manifest.Names(), ", ")
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return nil, fmt.Errorf("%s has no metric %q: it has %s", r.Dir, name, have)
+		return 0, fmt.Errorf("the run has no metric %q: it has %s", name, strings.Join(have, ", "))
 	}
-	return nil, fmt.Errorf("%s has more than one metric for %s: name one of %s", r.Dir, name, have)
+	return 0, fmt.Errorf("the run has more than one metric for %s: name one of %s", name, strings.Join(have, ", "))
 }

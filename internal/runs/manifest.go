@@ -65,6 +65,7 @@ type Metric struct {
 	Min           float64 `json:"min"`
 	Max           float64 `json:"max"`
 	LowerIsBetter bool    `json:"lower_is_better,omitempty"`
+	Draws         int     `json:"draws,omitempty"` // how many times each sample is scored; absent: once
 }
 
 // Calls counts what was asked of the models, over all attempts of a run.

@@ -13,6 +13,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/agent"
+	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/criteria"
 	"github.com/assay-eval/assay/metrics/form"
 	"github.com/assay-eval/assay/metrics/judged"
@@ -175,7 +176,7 @@ func metricNames() []string { return slices.Sorted(maps.Keys(built().byName)) }
 
 // Prompts returns the prompts that metrics ask with, those described by a user too, sorted by name.
 func Prompts() []*prompts.Prompt {
-	list := criteria.Prompts()
+	list := append(criteria.Prompts(), ask.ThoughtPrompt)
 	for _, m := range All() {
 		for _, p := range m.Prompts {
 			if !slices.Contains(list, p) {
@@ -189,7 +190,13 @@ func Prompts() []*prompts.Prompt {
 
 // LoadPrompts reads the user's prompts, files *.tmpl at the root of fsys, each of which replaces the built-in one of
 // its name: see [prompts.Load].
-func LoadPrompts(fsys fs.FS) (prompts.Set, error) { return prompts.Load(fsys, Prompts()) }
+func LoadPrompts(fsys fs.FS) (prompts.Set, error) {
+	own, err := prompts.Load(fsys, Prompts())
+	if err != nil {
+		return own, err
+	}
+	return own, ask.CheckThought(own)
+}
 
 // LoadCriteria reads metrics that a user describes in a file: see [criteria.Load].
 func LoadCriteria(file string, text []byte) ([]metrics.Metric, error) {

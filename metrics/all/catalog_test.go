@@ -91,8 +91,8 @@ func TestSelect(t *testing.T) {
 	}
 	refuse("retrieval/iprec@1.1", "the recall is a number from 0 to 1")
 	refuse("retrieval/r_precision@0", "the multiple is a number above 0")
-	refuse("faithfulness@7", "metric faithfulness/claims takes nothing after an @ but the name of a model, a jury or "+
-		`draws, and has "7" there: --model`)
+	refuse("faithfulness@7", "metric faithfulness/claims takes nothing after an @ but the name of a model, a jury, "+
+		`draws or thoughts, and has "7" there: --model`)
 	refuse("answer_correctness/contains@7", `answer_correctness/contains@7: what may stand after the @ is normalised`)
 	refuse("retrieval/ndcg@7,retrieval/ndcg@07", "metric retrieval/ndcg@7 is named twice")
 	refuse("retrievel/ndcg@7", "did you mean retrieval/ndcg?")
@@ -164,6 +164,8 @@ func TestSelectModels(t *testing.T) {
 	check("answer_similarity/bertscore_f1@idf@a", "answer_similarity/bertscore_f1@idf@a", "embedder:a")
 	check("faithfulness@draws=3", "faithfulness/claims@draws=3", "judge")
 	check("faithfulness@b@draws=3", "faithfulness/claims@b@draws=3", "judge:b")
+	check("faithfulness/logit@think=9@draws=3", "faithfulness/logit@think=9@draws=3", "judge")
+	check("faithfulness@jury=a+b@think=9", "faithfulness/claims@jury=a+b@think=9", "judge:a", "judge:b")
 	check("faithfulness@draws=3@jury=a+b", "faithfulness/claims@draws=3@jury=a+b", "judge:a", "judge:b")
 	if got := Canonical("answer_similarity/bertscore_f1_idf@a"); got != "answer_similarity/bertscore_f1@idf@a" {
 		t.Error(got)
@@ -195,6 +197,9 @@ func TestSelectModels(t *testing.T) {
 	refuse("retrieval/ndcg@draws=3", "the cutoff is a whole number")
 	refuse("faithfulness/logit@draws=3", "no model writes anything for it")
 	refuse("faithfulness@draws=3@draws=3", "it is drawn several times already")
+	refuse("faithfulness@think=3@think=3", "it thinks already")
+	refuse("faithfulness@think=03", "a thought has from 1 to 65536 tokens")
+	refuse("answer_similarity/cosine@think=3", "nothing to think about")
 	for _, n := range []string{"", "=", "=1", "=0", "=-3", "=x", "=3.5", "=03", "=101", "=99999999999999999999"} {
 		refuse("faithfulness@draws"+n, "the draws are a whole number from 2 to 100")
 	}
@@ -371,4 +376,43 @@ func TestCatalogueIsDistinct(t *testing.T) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
+}
+
+// TestEverywhere checks which metrics take what a run sets for all, and that each name says so.
+func TestEverywhere(t *testing.T) {
+	list, err := Select([]string{"faithfulness", "faithfulness/logit", "context_relevance/perplexity", "length/words",
+		"faithfulness/minicheck-7b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(think, draws int, want ...string) {
+		t.Helper()
+		got, err := Everywhere(list, think, draws)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range got {
+			if m.Name != list[i].Name+want[i] || m.Draws != 0 != strings.Contains(want[i], "draws") {
+				t.Errorf("%d tokens and %d draws make %s of %s", think, draws, m.Name, list[i].Name)
+			}
+		}
+	}
+	check(0, 0, "", "", "", "", "")
+	check(9, 0, "@think=9", "@think=9", "", "", "")
+	check(0, 3, "@draws=3", "", "", "", "")
+	check(9, 3, "@think=9@draws=3", "@think=9@draws=3", "", "", "")
+	refuse := func(want string, list []metrics.Metric, think, draws int) {
+		t.Helper()
+		if _, err := Everywhere(list, think, draws); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	refuse("faithfulness/claims@draws: the draws are a whole number", list, 0, 1)
+	refuse("nothing to think about", list[2:], 9, 0)
+	refuse("each draw would be the same", list[1:], 0, 3)
+	drawn, err := Everywhere(list, 0, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuse("it is drawn several times already", drawn, 0, 3)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/jury"
 	"github.com/assay-eval/assay/tokenize"
 )
@@ -29,8 +30,8 @@ func Select(names []string, models ...backend.Role) ([]metrics.Metric, error) {
 // method. What stands behind an @ sets a method otherwise: a number ("retrieval/ndcg@7") or word
 // ("answer_similarity/rouge1@recall") goes to [metrics.Metric.At]. After that a name says which of several models is
 // asked ("faithfulness/claims@small"), @jury=a+b+c and @majority=a+b+c that all of them are ([jury.Of]; of @jury alone,
-// all that have names), and @draws=5 that each sample is scored several times ([jury.Draws]). An unknown name and one
-// that stands twice are errors.
+// all that have names), @draws=5 that each sample is scored several times ([jury.Draws]), and @think=512 that the judge
+// thinks before it replies ([ask.Thinking]). An unknown name and one that stands twice are errors.
 func (s Selector) Select(names []string) ([]metrics.Metric, error) {
 	if len(names) == 0 {
 		return nil, errors.New("no metrics named: assay metrics lists them")
@@ -134,8 +135,8 @@ func (s Selector) find(full, whole string) (metrics.Metric, error) {
 	return metrics.Metric{}, fmt.Errorf("unknown metric %q: %sassay metrics lists all %d", whole, hint, len(c.distinct))
 }
 
-// with returns m with one thing behind an @: a setting of its own, the name of a model, a jury of several or a number
-// of draws.
+// with returns m with one thing behind an @: a setting of its own, the name of a model, a jury of several, a number of
+// draws or room to think.
 func (s Selector) with(m metrics.Metric, part string) (metrics.Metric, error) {
 	switch what, value, given := strings.Cut(part, "="); {
 	case what == "draws":
@@ -144,6 +145,12 @@ func (s Selector) with(m metrics.Metric, part string) (metrics.Metric, error) {
 			n = 0
 		}
 		return jury.Draws(m, n)
+	case what == "think":
+		n, err := strconv.Atoi(value)
+		if err != nil || strconv.Itoa(n) != value {
+			n = 0
+		}
+		return ask.Thinking(m, n)
 	case jury.Pool(what) == jury.Mean, jury.Pool(what) == jury.Majority:
 		names := strings.Split(value, "+")
 		if !given {
@@ -155,7 +162,7 @@ func (s Selector) with(m metrics.Metric, part string) (metrics.Metric, error) {
 	asking, errAsking := m.Asking(part, s.Models)
 	if m.At == nil {
 		if errAsking != nil && len(s.Models) == 0 {
-			return m, fmt.Errorf("metric %s takes nothing after an @ but the name of a model, a jury or draws, and has %q "+
+			return m, fmt.Errorf("metric %s takes nothing after an @ but the name of a model, a jury, draws or thoughts, and has %q "+
 				"there: --model, --embed-model and --encoder-model NAME=REF give names", m.Name, metrics.Bounded(part))
 		}
 		return asking, errAsking
@@ -172,6 +179,37 @@ func (s Selector) with(m metrics.Metric, part string) (metrics.Metric, error) {
 		err = fmt.Errorf("%w, or the name of a model: %s", err, strings.Join(roleNames(could), ", "))
 	}
 	return set, err
+}
+
+// Everywhere returns metrics with what a run sets for all of them: thoughts of so many tokens (@think) and so many draws
+// (@draws), where they make a difference; 0 sets none. It is an error if that is nowhere.
+func Everywhere(list []metrics.Metric, think, draws int) ([]metrics.Metric, error) {
+	list, err := wherever(list, think, ask.CanThink, ask.Thinking)
+	if err == nil {
+		list, err = wherever(list, draws, jury.CanDraw, jury.Draws)
+	}
+	return list, err
+}
+
+// wherever sets a number other than 0 for those metrics that can take it, of which there must be one.
+func wherever(list []metrics.Metric, n int, can func(metrics.Metric) bool,
+	set func(metrics.Metric, int) (metrics.Metric, error)) ([]metrics.Metric, error) {
+	if n == 0 || len(list) == 0 {
+		return list, nil
+	}
+	list = slices.Clone(list)
+	some := slices.ContainsFunc(list, can)
+	for i := range list {
+		if some && !can(list[i]) {
+			continue
+		}
+		m, err := set(list[i], n)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = m
+	}
+	return list, nil
 }
 
 // jurors are the names of all models of the first kind that m asks and that has names.

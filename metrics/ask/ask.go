@@ -64,9 +64,10 @@ type Chat struct {
 	MaxTokens int      // of a reply
 }
 
-// JudgeChat is [Judge] for a chat. A reply that is cut is one for decode to refuse.
+// JudgeChat is [Judge] for a chat. A reply that is cut is one for decode to refuse, and a thought in it one to read.
 func JudgeChat[T any](ctx context.Context, m metrics.Models, c Chat, decode func(Reply) (T, error)) (T, error) {
 	req := backend.GenerateRequest{Messages: c.Messages, Documents: c.Documents, MaxTokens: c.MaxTokens}
+	m.Thought = 0
 	return judge(ctx, m, c.Name, req, Query{}, decode)
 }
 
@@ -99,19 +100,31 @@ func judge[T any](ctx context.Context, m metrics.Models, name string, first back
 		req := first
 		req.Sampling = sampling(first.Sampling, m.Draw, try, m.Seed)
 		req.Draw, req.Once = drawNumber(m.Draw, q.First+try*max(q.Step, 1)), first.Schema == nil
+		var err error
+		if req.Messages, req.Thought, err = think(ctx, m, name, first.Messages, req.Draw); err != nil {
+			return zero, err
+		}
 		g, err := m.Role(backend.Judge).Generate(ctx, &req)
 		if err != nil {
 			return zero, fmt.Errorf("%s: %w", name, err)
 		}
 		m.Note(backend.GenerateKey(info, &req), g.PromptTokens, g.OutputTokens)
-		r := Reply{mend(strings.ToValidUTF8(g.Text, "\uFFFD")), g.Stop != backend.StopEnd}
-		v, err := decode(r)
+		text := strings.ToValidUTF8(g.Text, "\uFFFD")
+		said := text
+		if q.Prompt != nil {
+			said, err = reply(text)
+		}
+		r := Reply{mend(said), g.Stop != backend.StopEnd}
+		var v T
+		if err == nil {
+			v, err = decode(r)
+		}
 		if err == nil {
 			return v, nil
 		}
 		if try+1 == cmp.Or(q.Draws, MaxDraws) || q.Splittable && errors.Is(err, metrics.ErrCut) {
 			return zero, fmt.Errorf("%s: %w: %w; the reply was %q", name, metrics.ErrBadReply, err,
-				metrics.Bounded(r.Text))
+				metrics.Bounded(mend(text)))
 		}
 	}
 }

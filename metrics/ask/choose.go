@@ -64,11 +64,22 @@ type Choice struct {
 // token of an option counts, so that a long one is at no disadvantage and engines that tell no more can answer
 // too; options must differ in it.
 func Weigh(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, data any, options []string) (Choice, error) {
-	lists, err := LogProbs(ctx, m, prompt, data, options)
+	p := m.Prompts.For(prompt)
+	name := "prompt " + p.Name
+	messages, err := p.Render(data)
+	if err != nil {
+		return Choice{}, fmt.Errorf("%s: %v", name, err)
+	}
+	messages, thought, err := think(ctx, m, name, messages, drawNumber(m.Draw, 0))
 	if err != nil {
 		return Choice{}, err
 	}
-	return choice("prompt "+prompt.Name, lists, options)
+	lists, err := logProbs(ctx, m, name, &backend.ScoreRequest{Messages: messages, Thought: thought,
+		Continuations: options})
+	if err != nil {
+		return Choice{}, err
+	}
+	return choice(name, lists, options)
 }
 
 // WeighChat is [Weigh] for a chat.

@@ -40,7 +40,7 @@ func Of(m metrics.Metric, pool Pool, names []string, there []backend.Role) (metr
 	}
 	all := m
 	all.Name = fmt.Sprintf("%s@%s=%s", m.Name, pool, strings.Join(names, "+"))
-	all.Asks, all.Prepare, all.At, all.Settings, all.Default = nil, nil, nil, nil, false
+	all.Asks, all.Prepare, all.At, all.Settings, all.Default, all.Draws = nil, nil, nil, nil, false, 0
 	var jurors []metrics.Metric
 	for i, name := range names {
 		for _, before := range names[:i] {
@@ -86,11 +86,11 @@ func Draws(m metrics.Metric, n int) (metrics.Metric, error) {
 			m.Name, MostDraws)
 	case strings.Contains(m.Name, "@draws="):
 		return metrics.Metric{}, fmt.Errorf("%s: it is drawn several times already", name)
-	case !generates(m):
+	case !CanDraw(m):
 		return metrics.Metric{}, fmt.Errorf("%s: no model writes anything for it, so each draw would be the same", name)
 	}
 	all := m
-	all.Name = name
+	all.Name, all.Draws = name, n
 	all.At, all.Settings, all.Default = nil, nil, false
 	all.Doc = fmt.Sprintf("the mean of %d draws: %s", n, m.Doc)
 	all.Calls = fmt.Sprintf("%d times: %s", n, m.Calls)
@@ -102,13 +102,17 @@ func Draws(m metrics.Metric, n int) (metrics.Metric, error) {
 				return metrics.Score{}, err
 			}
 		}
-		return p.score()
+		score, err := p.score()
+		if err == nil {
+			score.Draws = p.values
+		}
+		return score, err
 	}
 	return all, nil
 }
 
-// generates reports whether m asks a judge to generate.
-func generates(m metrics.Metric) bool {
+// CanDraw reports whether draws of m differ: whether a judge generates for it.
+func CanDraw(m metrics.Metric) bool {
 	for role, ops := range m.Asks {
 		if role.Kind() == backend.Judge && ops.Has(backend.CanGenerate) {
 			return true

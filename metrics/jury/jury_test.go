@@ -145,6 +145,9 @@ func TestDraws(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := try(t, m, models(""))
+	if m.Draws != 4 || !slices.Equal(s.Draws, []float64{0.2, 0.8, 0.5}) {
+		t.Errorf("draws %v of %d", s.Draws, m.Draws)
+	}
 	if err != nil || m.Name != "x/y@draws=4" || math.Abs(s.Value-0.5) > 1e-12 || math.Abs(*s.Spread-0.3) > 1e-12 {
 		t.Errorf("%+v %v", s, err)
 	}

@@ -34,6 +34,7 @@ type Template struct {
 	system    bool // the template has a place for a system message
 	trims     bool // the template strips white space from around messages
 	documents bool // the template has a place for documents
+	thoughts  habit
 }
 
 // New compiles a template and finds out its habits; of a model without one, "", messages are plain paragraphs. Bos and eos
@@ -48,7 +49,7 @@ func New(source, bos, eos string) (*Template, error) {
 		return nil, fmt.Errorf("the model's chat template cannot be read: %w", err)
 	}
 	user := []turn{{role: backend.User, text: " " + mark(0) + " "}}
-	text, err := c.fill(user, nil, true)
+	text, err := c.fill(user, nil, setting{reply: true})
 	if err != nil {
 		return nil, fmt.Errorf("the model's chat template fails on a plain question: %w", err)
 	}
@@ -56,10 +57,12 @@ func New(source, bos, eos string) (*Template, error) {
 		return nil, errors.New("the model's chat template leaves out the user's message")
 	}
 	c.trims = !strings.Contains(text, user[0].text)
-	text, err = c.fill([]turn{{role: backend.System, text: mark(0)}, {role: backend.User, text: mark(1)}}, nil, true)
+	text, err = c.fill([]turn{{role: backend.System, text: mark(0)}, {role: backend.User, text: mark(1)}}, nil,
+		setting{reply: true})
 	c.system = err == nil && strings.Contains(text, mark(0)) && strings.Contains(text, mark(1))
-	text, err = c.fill(user, []string{mark(1)}, true)
+	text, err = c.fill(user, []string{mark(1)}, setting{reply: true})
 	c.documents = err == nil && strings.Contains(text, mark(0)) && strings.Contains(text, mark(1))
+	c.thoughts = c.habit(source)
 	return c, nil
 }
 
@@ -79,10 +82,15 @@ var markPattern = regexp.MustCompile(`zqmessage([0-9]+)zq`)
 // Documents reports whether the template has a place for documents.
 func (c *Template) Documents() bool { return c.documents }
 
-// Render returns the conversation with the start of the reply, as parts of the template and parts of
-// the messages and documents, or an error wrapping [backend.ErrInvalid] if the template refuses it or leaves some out.
+// Render returns the conversation with the start of the reply, before which the model has not thought, as parts of the
+// template and parts of the messages and documents, or an error wrapping [backend.ErrInvalid] if the template refuses it
+// or leaves some out.
 func (c *Template) Render(messages []backend.Message, documents ...string) ([]Part, error) {
-	return c.parts(messages, documents, true)
+	parts, err := c.parts(messages, documents, setting{reply: true})
+	if err != nil || c.thoughts.skip == "" {
+		return parts, err
+	}
+	return append(parts, Part{Text: c.thoughts.skip, Template: true}), nil
 }
 
 // Said returns a question with its answer, as a reward model reads it: nothing follows the answer's turn.
@@ -91,11 +99,17 @@ func (c *Template) Said(p backend.Pair) ([]Part, error) {
 	if p.Query == "" {
 		messages = messages[1:]
 	}
-	return c.parts(messages, nil, false)
+	return c.parts(messages, nil, setting{})
 }
 
-// parts renders a conversation, with the start of a reply or without.
-func (c *Template) parts(messages []backend.Message, documents []string, reply bool) ([]Part, error) {
+// A setting says what stands behind a conversation.
+type setting struct {
+	reply bool // the start of a reply
+	think bool // before which the model may think, if the template has a switch for that
+}
+
+// parts renders a conversation.
+func (c *Template) parts(messages []backend.Message, documents []string, s setting) ([]Part, error) {
 	turns := c.turns(messages)
 	if c.compiled == nil {
 		var parts []Part
@@ -115,7 +129,7 @@ func (c *Template) parts(messages []backend.Message, documents []string, reply b
 	for i := range documents {
 		shownAs[i] = mark(len(turns) + i)
 	}
-	text, err := c.fill(marks, shownAs, reply)
+	text, err := c.fill(marks, shownAs, s)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the model's chat template refuses the conversation: %v", backend.ErrInvalid, err)
 	}
@@ -197,7 +211,7 @@ func Marked(text string, marks []backend.Mark) []Part {
 
 // fill runs the template. It came with the model's file and may be anything, so that a panic of its
 // interpreter is the template's error.
-func (c *Template) fill(turns []turn, documents []string, reply bool) (text string, err error) {
+func (c *Template) fill(turns []turn, documents []string, s setting) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
@@ -209,8 +223,9 @@ func (c *Template) fill(turns []turn, documents []string, reply bool) (text stri
 	}
 	given := map[string]any{
 		"messages":              messages,
-		"add_generation_prompt": reply,
-		"enable_thinking":       false, // for the templates that know it: judging spends no tokens on thoughts
+		"add_generation_prompt": s.reply,
+		"enable_thinking":       s.think, // the switch of some templates, and of others the next one
+		"thinking":              s.think,
 		"bos_token":             c.bos,
 		"eos_token":             c.eos,
 	}
