@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -213,4 +214,27 @@ func TestReadingIsScoring(t *testing.T) {
 	t.Run("judge", func(t *testing.T) {
 		check(open(t, Options{Model: fromEnv(t, "ASSAY_TEST_JUDGE", "a TinyLlama GGUF"), Slots: 2, Context: 256}), 0)
 	})
+}
+
+// TestReadingFillsContext reads texts that leave no room at all.
+func TestReadingFillsContext(t *testing.T) {
+	testLib(t)
+	e := open(t, Options{Model: tinyModel{template: plainTemplate}.write(t), Slots: 2, Context: 256})
+	tokens := asTokens(t, e, strings.Repeat("so it was a grey day ", 40))
+	for _, n := range []int{255, 256} {
+		got := forecastOf(t, e, tokens[:n], 1)
+		list, err := e.known(tokens[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range plainScore(t, e.model, list, 1, block) {
+			// What lies behind the last tile that can be padded is rounded as outside of tiles.
+			if d := math.Abs(got.LogProbs[0][i] - want); d > 0.1 || d > 1e-3 && i+1 < 256-block {
+				t.Errorf("token %d of %d: %v, want %v", i+1, n, got.LogProbs[0][i], want)
+			}
+		}
+	}
+	if _, err := e.Score(t.Context(), &backend.ScoreRequest{Tokens: tokens[:257]}); !errors.Is(err, backend.ErrPromptTooLong) {
+		t.Errorf("a token too many: %v", err)
+	}
 }
