@@ -467,7 +467,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestHarness asks as lm-evaluation-harness 0.4.9 does (local-completions, with the remote tokenizer), and reads the
+// TestHarness asks as lm-evaluation-harness does (local-completions, with the remote tokenizer), and reads the
 // answers as it does: sums from the end of the context to the last but one, and whether each token was the likeliest.
 func TestHarness(t *testing.T) {
 	c := newClient(t, nil)
