@@ -55,6 +55,7 @@ func GenerateKey(info Info, req *GenerateRequest) Key {
 		h.int(-4)
 	}
 	h.thought(req.Thought)
+	h.tokens(req.Tokens, 0)
 	return h.sum()
 }
 
@@ -80,6 +81,7 @@ func ScoreKey(info Info, req *ScoreRequest) Key {
 		h.text(c)
 	}
 	h.thought(req.Thought)
+	h.tokens(req.Tokens, req.Likely)
 	return h.sum()
 }
 
@@ -146,6 +148,18 @@ func (h *hasher) thought(thought string) {
 	}
 	h.int(-3)
 	h.text(thought)
+}
+
+func (h *hasher) tokens(tokens []int32, likely int) {
+	if len(tokens) == 0 && likely == 0 {
+		return
+	}
+	h.int(-5)
+	h.int(likely)
+	h.int(len(tokens))
+	for _, id := range tokens {
+		h.int(int(id))
+	}
 }
 
 func (h *hasher) sum() Key { return sha256.Sum256(h.b) }

@@ -18,6 +18,7 @@ const (
 	CanMark          // Marks in messages and pairs
 	CanReadDocuments // Generate and Score with Documents
 	CanThink         // Generate with Thinks, Generate and Score with a Thought: the model marks its thoughts
+	CanReadTokens    // Generate and Score with Tokens
 )
 
 // Has reports whether o includes every ability in want.
@@ -27,7 +28,7 @@ func (o Ops) Has(want Ops) bool { return o&want == want }
 func (o Ops) String() string {
 	var names []string
 	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose", "embed tokens",
-		"label tokens", "mark", "read documents", "think"} {
+		"label tokens", "mark", "read documents", "think", "read tokens"} {
 		if o.Has(1 << i) {
 			names = append(names, name)
 		}

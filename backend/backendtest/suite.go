@@ -58,6 +58,9 @@ func Run(t *testing.T, c Config) {
 	if s.info.Ops.Has(backend.CanChoose) {
 		t.Run("Choose", s.testChoose)
 	}
+	if s.info.Ops.Has(backend.CanReadTokens) {
+		t.Run("Tokens", s.testReadTokens)
+	}
 	for _, e := range encodings() {
 		if s.info.Ops.Has(e.output.Op()) {
 			t.Run(e.name, func(t *testing.T) { s.testEncode(t, e) })
@@ -233,6 +236,14 @@ func (s *suite) testUnsupportedParts(t *testing.T) {
 		req.Thought = "They greet me."
 		_, err := s.b.Score(t.Context(), req)
 		checkError(t, "Score behind a thought", err, errors.ErrUnsupported)
+	}
+	if !s.info.Ops.Has(backend.CanReadTokens) {
+		if s.info.Ops.Has(backend.CanGenerate) {
+			_, err := s.b.Generate(t.Context(), &backend.GenerateRequest{Tokens: []int32{5, 6}, MaxTokens: 1})
+			checkError(t, "Generate from tokens", err, errors.ErrUnsupported)
+		}
+		_, err := s.b.Score(t.Context(), &backend.ScoreRequest{Tokens: []int32{5, 6}})
+		checkError(t, "Score of tokens", err, errors.ErrUnsupported)
 	}
 	if s.info.Ops.Has(backend.CanClassify) && !s.info.Ops.Has(backend.CanMark) {
 		req := &backend.EncodeRequest{Output: backend.HeadOutputs, Inputs: []backend.Pair{{Text: "Hello.", Marks: marks}}}

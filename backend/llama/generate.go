@@ -77,7 +77,10 @@ func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w
 		return nil, err
 	}
 	defer leave()
-	prompt, err := e.prompt(question{req.Messages, req.Documents, req.Thinks, req.Thought})
+	prompt, err := e.known(req.Tokens)
+	if len(req.Tokens) == 0 {
+		prompt, err = e.prompt(question{req.Messages, req.Documents, req.Thinks, req.Thought})
+	}
 	if err != nil {
 		return nil, err
 	}

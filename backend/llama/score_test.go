@@ -32,7 +32,7 @@ func plainScore(t *testing.T, m *model, tokens []llama.Token, tiles, from int) [
 	for at, n := 0, 0; at < len(tokens)-1; at += n {
 		batch.Clear()
 		if n = 32; at < tiles {
-			n = tiles
+			n = min(width, tiles-at)
 		}
 		piece := tokens[at:min(at+n, len(tokens)-1)]
 		for i, token := range piece {

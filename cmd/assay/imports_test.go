@@ -29,6 +29,7 @@ func TestImports(t *testing.T) {
 		"backend/linger":      {"backend"},
 		"backend/llama":       {"backend", "tokenize", "models", "models/gguf", "models/head", "backend/llama/grammar", "backend/llama/chat"},
 		"backend/ollama":      {"backend", "tokenize", "models"},
+		"backend/openai/wire": {},
 		"backend/onnx":        {"backend", "backend/onnx/bert", "backend/onnx/graph", "internal/tokenizer"},
 		"backend/onnx/graph":  {},
 		"backend/onnx/bert":   {"backend/onnx/graph", "models/gguf", "internal/tokenizer"},
@@ -68,6 +69,7 @@ func TestImports(t *testing.T) {
 		"internal/study/labels": {"metrics", "internal/dataset", "internal/runs"},
 		"internal/desk":         {"metrics", "internal/report", "internal/study/labels"},
 		"internal/tokenizer":    {},
+		"internal/serve":        {"backend", "backend/openai/wire"},
 	}
 	lines := append(imports(t, ".", module+"..."), imports(t, "../../backend/gollama", "./...")...)
 	seen := 0
