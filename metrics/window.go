@@ -52,6 +52,11 @@ func (w window) of(text string) string { return text[w[0].start:w[len(w)-1].end]
 // that is set: the sentences at a boundary are then in both parts. It returns the number of windows that ask
 // accepted. Nothing of the text is left out.
 func (p Passage) InWindows(overlap bool, ask func(text string) error) (int, error) {
+	return p.inWindows(overlap, func(w window) error { return ask(w.of(p.Text)) })
+}
+
+// inWindows is InWindows with the windows as they are.
+func (p Passage) inWindows(overlap bool, ask func(w window) error) (int, error) {
 	whole := make(window, len(p.Sentences))
 	for i, s := range p.Sentences {
 		whole[i] = span{s.Start, s.End}
@@ -64,7 +69,7 @@ func (p Passage) InWindows(overlap bool, ask func(text string) error) (int, erro
 			todo = todo[1:]
 			continue
 		}
-		err := ask(w.of(p.Text))
+		err := ask(w)
 		switch {
 		case err == nil:
 			todo = todo[1:]

@@ -26,22 +26,35 @@ func PollInWindows(ctx context.Context, m metrics.Models, prompt *prompts.Prompt
 		return Poll{}, fmt.Errorf("%w: there is no text to ask about", metrics.ErrNotApplicable)
 	}
 	_, err := passage.InWindows(true, func(text string) error {
-		answers := make([]float64, n)
-		mass := 1.0
-		for i := range n {
-			c, err := yesOrNo(ctx, m, prompt, data(text, i))
-			if err != nil {
-				return err
-			}
-			answers[i], mass = c.Chances[0], min(mass, c.Mass)
+		answers, mass, err := poll(ctx, m, prompt, n, func(i int) any { return data(text, i) })
+		if err == nil {
+			p.add(answers, mass)
 		}
-		for i, yes := range answers {
-			p.Yes[i] = append(p.Yes[i], yes)
-		}
-		p.Mass = min(p.Mass, mass)
-		return nil
+		return err
 	})
 	return p, err
+}
+
+// poll asks n yes/no questions: P(yes) of each, and the lowest probability that yes and no had together.
+func poll(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, n int,
+	data func(i int) any) (answers []float64, mass float64, err error) {
+	answers, mass = make([]float64, n), 1
+	for i := range n {
+		c, err := yesOrNo(ctx, m, prompt, data(i))
+		if err != nil {
+			return nil, 0, err
+		}
+		answers[i], mass = c.Chances[0], min(mass, c.Mass)
+	}
+	return answers, mass, nil
+}
+
+// add adds the answers about one window.
+func (p *Poll) add(answers []float64, mass float64) {
+	for i, yes := range answers {
+		p.Yes[i] = append(p.Yes[i], yes)
+	}
+	p.Mass = min(p.Mass, mass)
 }
 
 // PollOnce asks one yes/no question about something that a single prompt must hold.
@@ -81,3 +94,32 @@ func Doubts(mass float64) []metrics.Finding {
 		Text: fmt.Sprintf("yes and no had only %.2g of the judge's probability: it would rather say something else",
 			mass)}}
 }
+
+// PollView asks n yes/no questions about a sample: data is given the part to show and the number of the question, from
+// 0. See [metrics.View.InWindows]. Every question is asked about one part before any is asked about the next.
+func PollView(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, v metrics.View, n int,
+	data func(part metrics.Excerpt, i int) any) (Poll, error) {
+	p := Poll{Yes: make([][]float64, n), Mass: 1}
+	_, err := v.InWindows(InRow(m, prompt), func(part metrics.Excerpt) error {
+		answers, mass, err := poll(ctx, m, prompt, n, func(i int) any { return data(part, i) })
+		if err == nil {
+			p.add(answers, mass)
+		}
+		return err
+	})
+	return p, err
+}
+
+// PollFirst asks one yes/no question that does not depend on the contexts: see [metrics.View.First].
+func PollFirst(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, v metrics.View,
+	data func(part metrics.Excerpt) any) (Poll, error) {
+	var p Poll
+	err := v.First(InRow(m, prompt), func(part metrics.Excerpt) (err error) {
+		p, err = PollOnce(ctx, m, prompt, data(part))
+		return err
+	})
+	return p, err
+}
+
+// InRow reports whether a prompt is asked in the row layout.
+func InRow(m metrics.Models, p *prompts.Prompt) bool { return m.Prompts.For(p).Layout == prompts.Row }

@@ -74,6 +74,7 @@ func logitMetrics() []metrics.Metric {
 
 // answeredData is what faithfulness_answer_yes, completeness_yes and context_precision_yes are rendered with.
 type answeredData struct {
+	Row                       metrics.Row // in the row layout, which needs no more
 	Context, Question, Answer string
 	History                   []metrics.Turn
 }
@@ -97,9 +98,10 @@ type agreementData struct {
 }
 
 func scoreFaithfulnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, s.Contexts, 1, func(text string, _ int) any {
-		return answeredData{text, s.Question, s.Answer, s.History}
-	})
+	p, err := ask.PollView(ctx, m, faithfulnessAnswerYesPrompt, metrics.View{Sample: s}, 1,
+		func(part metrics.Excerpt, _ int) any {
+			return answeredData{part.Row, part.Text, s.Question, s.Answer, s.History}
+		})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -110,7 +112,7 @@ func scoreFaithfulnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sa
 // scoreCompletenessLogit reads an answer as complete if no window of the contexts has more to say.
 func scoreCompletenessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	p, err := ask.PollInWindows(ctx, m, completenessYesPrompt, s.Contexts, 1, func(text string, _ int) any {
-		return answeredData{text, s.Question, s.Answer, s.History}
+		return answeredData{metrics.Row{}, text, s.Question, s.Answer, s.History}
 	})
 	if err != nil {
 		return metrics.Score{}, err

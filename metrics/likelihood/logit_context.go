@@ -173,7 +173,7 @@ func scoreContextPrecisionLogit(ctx context.Context, m metrics.Models, s *metric
 	for _, c := range metrics.NonBlank(s.Contexts) {
 		p, err := ask.PollInWindows(ctx, m, contextPrecisionYesPrompt, []string{c.Text}, len(answers),
 			func(text string, i int) any {
-				return answeredData{text, s.Question, answers[i].Text, s.History}
+				return answeredData{metrics.Row{}, text, s.Question, answers[i].Text, s.History}
 			})
 		if err != nil {
 			return metrics.Score{}, err
@@ -240,7 +240,7 @@ func scoreContextRecallLogit(ctx context.Context, m metrics.Models, s *metrics.S
 		}
 		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, s.Contexts, len(sentences),
 			func(text string, i int) any {
-				return answeredData{text, s.Question, sentences[i], s.History}
+				return answeredData{metrics.Row{}, text, s.Question, sentences[i], s.History}
 			})
 		if err != nil {
 			return metrics.Score{}, err

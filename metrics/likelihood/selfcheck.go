@@ -239,7 +239,7 @@ func scoreSelfCheckPrompt(ctx context.Context, m metrics.Models, s *metrics.Samp
 	for _, other := range others {
 		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, []string{other}, len(own),
 			func(text string, i int) any {
-				return answeredData{text, s.Question, own[i], s.History}
+				return answeredData{metrics.Row{}, text, s.Question, own[i], s.History}
 			})
 		if err != nil {
 			return metrics.Score{}, err

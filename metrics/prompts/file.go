@@ -49,7 +49,8 @@ func Parse(file, text string) (*Prompt, error) {
 		return nil, fmt.Errorf("%s: %v", file, err)
 	}
 	sum := sha256.Sum256([]byte(text))
-	p := &Prompt{Name: strings.TrimSuffix(file, ".tmpl"), Digest: "sha256:" + hex.EncodeToString(sum[:]), Text: text}
+	p := &Prompt{Name: strings.TrimSuffix(file, ".tmpl"), Digest: "sha256:" + hex.EncodeToString(sum[:]), Text: text,
+		Layout: Classic}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	start := 0 // of the message being read: the number of its first line, 0 in the header
 	for i := 0; i <= len(lines); i++ {
@@ -162,6 +163,10 @@ func (p *Prompt) message(file string, start int, lines []string) error {
 	if body == "" {
 		return fmt.Errorf("%s:%d: the message is empty", file, start)
 	}
+	if !strings.Contains(body, "{{") {
+		p.messages = append(p.messages, promptMessage{role: role, text: body})
+		return nil
+	}
 	// Leading line breaks make the template's line numbers those of the file; render trims them.
 	first := start
 	for _, line := range lines[1:] {
@@ -174,7 +179,7 @@ func (p *Prompt) message(file string, start int, lines []string) error {
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "template: "))
 	}
-	p.messages = append(p.messages, promptMessage{role: role, body: t})
+	p.messages = append(p.messages, promptMessage{role: role, body: t, text: body})
 	return nil
 }
 

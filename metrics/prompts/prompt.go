@@ -56,14 +56,16 @@ type Prompt struct {
 	YesWord, NoWord  string   // the first of Yes and of No as the header has it, "" if none
 
 	Example Example // of what it is rendered with; a user's has the one of the prompt that it replaces
+	Layout  Layout  // what stands before what in the messages
 
 	messages []promptMessage
+	row      *Prompt // a built-in one of the classic layout: the same question in the row layout, nil if it has none
 }
 
 type promptMessage struct {
 	role backend.Speaker
 	body *template.Template // nil: it says text
-	text string
+	text string             // as the file has it
 }
 
 // A Identity says which text was asked with: what a manifest, a trained judge or a calibration records of it.
@@ -104,12 +106,17 @@ type Example struct {
 	Verdict bool // that reply is Yes or No, and stands for the prompt's own words for them
 }
 
-//go:embed *.tmpl
+//go:embed *.tmpl row/*.tmpl
 var files embed.FS
 
 // Builtin returns the prompt of this folder that has a name, for a metric that renders it with data such as the
-// example's. See [From].
-func Builtin(name string, example Example) *Prompt { return From(files, name+".tmpl", example) }
+// example's. If the folder row has a question of that name, that is its form in the row layout: see [Layout]. See
+// [From].
+func Builtin(name string, example Example) *Prompt {
+	p := From(files, name+".tmpl", example)
+	p.row = inRow(p)
+	return p
+}
 
 // From returns the prompt of a file that is part of a program. It panics if there is none or it is not valid, which is
 // a bug.
@@ -135,10 +142,11 @@ func Names(list []*Prompt) []string {
 	return names
 }
 
-// A Set holds the user's prompts, each of which is asked in place of the built-in one of its name. The zero Set holds
-// none.
+// A Set says which prompts are asked: the user's, each in place of the built-in one of its name, and the built-in ones in
+// one layout. The zero Set holds none of the user's, and asks in the classic layout.
 type Set struct {
-	own map[string]*Prompt // by name; never changed once loaded
+	own    map[string]*Prompt // by name; never changed once loaded
+	layout Layout             // of those that are built in and have it
 }
 
 // Load reads the files *.tmpl at the root of fsys. Each replaces the prompt of its name in builtin. It is an error if
@@ -165,13 +173,17 @@ func Load(fsys fs.FS, builtin []*Prompt) (Set, error) {
 	if err := errors.Join(errs...); err != nil {
 		return Set{}, err
 	}
-	return Set{own}, nil
+	return Set{own: own}, nil
 }
 
-// For returns the prompt to ask with where a metric has p: the user's of that name, or p itself.
+// For returns the prompt to ask with where a metric has p: the user's of that name, or p itself in the layout of the
+// set, if it has it.
 func (ps Set) For(p *Prompt) *Prompt {
 	if own, ok := ps.own[p.Name]; ok {
 		return own
+	}
+	if ps.layout == Row && p.row != nil {
+		return p.row
 	}
 	return p
 }

@@ -58,7 +58,8 @@ var ErrNoShot = errors.New("none of the examples shows anything to the prompts t
 // shots that have something to show to them, in their order, between the system's message and the last one and in place
 // of the examples that stand there. All samples are asked with the same examples first, so that they are computed once
 // and then prefix-cached. A prompt to which no shot has anything to show stays as it is; it is ErrNoShot if all do.
-// A prompt with shots has another digest and says in its version how many there are.
+// A prompt with shots has another digest and says in its version how many there are. It is of the classic layout: in the
+// row layout, all prompts share one example.
 func (ps Set) WithShots(shots []Shot, asked []*Prompt) (Set, []Taught, error) {
 	own := maps.Clone(ps.own)
 	if own == nil {
@@ -71,7 +72,7 @@ func (ps Set) WithShots(shots []Shot, asked []*Prompt) (Set, []Taught, error) {
 		}) {
 			continue
 		}
-		p, t, err := ps.For(builtin).withShots(shots)
+		p, t, err := Set{own: ps.own}.For(builtin).withShots(shots)
 		if err != nil {
 			return Set{}, nil, fmt.Errorf("prompt %s: %w", builtin.Name, err)
 		}
@@ -83,7 +84,7 @@ func (ps Set) WithShots(shots []Shot, asked []*Prompt) (Set, []Taught, error) {
 	if taught == nil {
 		return Set{}, nil, ErrNoShot
 	}
-	return Set{own}, taught, nil
+	return Set{own, ps.layout}, taught, nil
 }
 
 // withShots is the prompt with shots in place of its own examples.
