@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"maps"
 	"sync"
 
@@ -15,6 +16,7 @@ type Models struct {
 	Prompts prompts.Set // the texts to ask with
 	Seed    uint64      // of all sampling, beside each prompt's own
 	Draw    Draw        // which of several, where a sample is scored more than once
+	Reasons Reasons     // which verdicts of short forms are given with a reason
 
 	known map[learning]Knowledge // of the dataset that is scored
 	named naming                 // the models that answer in the place of others: see [Metric.Asking]
@@ -29,6 +31,32 @@ type Draw struct{ Number, Of int } // Number counts from 0
 func (m Models) Drawing(i, n int) Models {
 	m.Draw = Draw{i, n}
 	return m
+}
+
+// Reasons says which verdicts a short form has the judge give again with a reason before them, as the long form has all
+// of them: such a verdict counts in place of the one that was read from the probabilities.
+type Reasons string
+
+// What a short form may ask reasons for.
+const (
+	DoubtfulReasons Reasons = "doubtful" // verdicts whose P(yes) is between 0.25 and 0.75. The default; "" is the same
+	AllReasons      Reasons = "all"
+	NoReasons       Reasons = "none"
+)
+
+// ParseReasons reads the name of a Reasons.
+func ParseReasons(name string) (Reasons, error) {
+	switch r := Reasons(name); r {
+	case DoubtfulReasons, AllReasons, NoReasons:
+		return r, nil
+	}
+	return "", fmt.Errorf("unknown reasons %q: there are doubtful, all and none", Bounded(name))
+}
+
+// Wanted reports whether a verdict with this P(yes) is given again with a reason.
+func (r Reasons) Wanted(yes float64) bool {
+	const low, high = 0.25, 0.75
+	return r == AllReasons || r != NoReasons && yes > low && yes < high
 }
 
 // Roles are the models there are, each by its role: judge, embedding model, encoder.

@@ -120,10 +120,14 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 	}
 	var b strings.Builder
 	switch {
+	case strings.Contains(system, "turn the sentences"):
+		return sameReply(schema)
 	case strings.Contains(system, "short statements"):
 		for i, s := range tokenize.Sentences(part("Answer:", "")) {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
 		}
+	case strings.Contains(system, "list of their numbers"):
+		return numbersReply(part("Text:", "Question:"), part("Question:", "Numbers:"))
 	case strings.Contains(system, "check a claim against a document"):
 		if shared(part("Claim:", ""), part("Document:", "Claim:")) >= 0.7 {
 			return "Yes"
@@ -142,6 +146,9 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 	case strings.HasSuffix(last, "Answer Yes or No."):
 		text, answer := part("Text:", "\n\nQuestion:"), part("Answer:", "\n")
 		question := part("Question:", "\n")
+		if statement := part("Statement:", "\n"); statement != "" {
+			text, answer = part("Text:", "\n\nStatement:"), statement
+		}
 		for _, pair := range [][2]string{{answer, text}, {question, text}, {question, answer}} {
 			if pair[0] != "" && pair[1] != "" {
 				if shared(pair[0], pair[1]) >= 0.5 {
@@ -189,6 +196,35 @@ func closest(question, text string) string {
 		}
 	}
 	return best
+}
+
+// sameReply says of every sentence that a schema asks about that it is a statement.
+func sameReply(schema []byte) string {
+	var object struct{ Required []string }
+	if json.Unmarshal(schema, &object) != nil {
+		return ""
+	}
+	reply := map[string]string{}
+	for _, number := range object.Required {
+		reply[number] = "same"
+	}
+	b, err := json.Marshal(reply)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// numbersReply lists the numbers of the lines that share words with a question.
+func numbersReply(lines, question string) string {
+	list := []string{}
+	for line := range strings.Lines(lines) {
+		number, text, _ := strings.Cut(strings.TrimSpace(line), ". ")
+		if text != "" && shared(question, text) >= 0.3 {
+			list = append(list, number)
+		}
+	}
+	return "[" + strings.Join(list, ", ") + "]"
 }
 
 // verdictReply gives the verdicts on a numbered list of statements, one for each field of the schema.
