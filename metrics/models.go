@@ -39,7 +39,7 @@ type Reasons string
 
 // What a short form may ask reasons for.
 const (
-	DoubtfulReasons Reasons = "doubtful" // verdicts whose P(yes) is between 0.25 and 0.75. The default; "" is the same
+	DoubtfulReasons Reasons = "doubtful" // verdicts neither of which is twice as probable as the other. The default, as is ""
 	AllReasons      Reasons = "all"
 	NoReasons       Reasons = "none"
 )
@@ -55,7 +55,7 @@ func ParseReasons(name string) (Reasons, error) {
 
 // Wanted reports whether a verdict with this P(yes) is given again with a reason.
 func (r Reasons) Wanted(yes float64) bool {
-	const low, high = 0.25, 0.75
+	const low, high = 1.0 / 3, 2.0 / 3
 	return r == AllReasons || r != NoReasons && yes > low && yes < high
 }
 

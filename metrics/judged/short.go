@@ -24,8 +24,8 @@ func faithfulnessClaimsShort() metrics.Metric {
 		Doc: "short form of claims: only sentences that are no statements are rewritten, and only verdicts in doubt " +
 			"have reasons",
 		Source: "RAGAS (Es et al. 2023, arXiv 2309.15217), section 3, in a form that writes less",
-		Formula: "supported statements / statements: supported if P(yes) is above 0.5, and where it is between 0.25 and " +
-			"0.75 by a verdict with a reason",
+		Formula: "supported statements / statements: supported if P(yes) is above 1/2, and where it is between 1/3 and " +
+			"2/3 by a verdict with a reason",
 		Calls: "1 reply for the statements, 1 first-token scoring for each, 1 reply for every 8 verdicts in doubt",
 		Min:   0,
 		Max:   1,
@@ -131,11 +131,11 @@ const tokensPerNumber = 8
 const same = "same"
 
 // maxStatements bounds the statements of one sentence.
-const maxStatements = 8
+const maxStatements = 6
 
 // sentencesSchema asks for what each of n sentences comes to, by its number.
 func sentencesSchema(n int) json.RawMessage {
-	one := fmt.Sprintf(`{"anyOf":[{"const":"%s"},{"type":"array","items":{"type":"string","minLength":1},"maxItems":%d}]}`,
+	one := fmt.Sprintf(`{"anyOf":[{"const":"%s"},{"type":"array","items":{"type":"string","pattern":"^\\S"},"maxItems":%d}]}`,
 		same, maxStatements)
 	fields, names := make([]string, n), make([]string, n)
 	for i := range n {

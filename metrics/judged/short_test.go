@@ -144,7 +144,7 @@ func TestClaimsShort(t *testing.T) {
 			}
 		}
 	}
-	clear := map[string]float64{"14 euros": 0.9, "daily": 0.2, "green": 0.76}
+	clear := map[string]float64{"14 euros": 0.9, "daily": 0.2, "green": 0.67}
 	check("clear", "", clear, 2.0/3, 1)
 	doubtful := map[string]float64{"14 euros": 0.9, "daily": 0.4, "green": 0.1}
 	check("one in doubt", metrics.DoubtfulReasons, doubtful, 2.0/3, 2, "The ferry sails daily.")
@@ -156,7 +156,7 @@ func TestClaimsShort(t *testing.T) {
 // With reasons for all, the verdicts are those of the long form, and the requests too.
 func TestClaimsShortWithAllReasons(t *testing.T) {
 	if !metrics.AllReasons.Wanted(0.99) || metrics.NoReasons.Wanted(0.5) || !metrics.Reasons("").Wanted(0.5) ||
-		metrics.DoubtfulReasons.Wanted(0.25) || metrics.DoubtfulReasons.Wanted(0.75) {
+		metrics.DoubtfulReasons.Wanted(0.33) || metrics.DoubtfulReasons.Wanted(0.67) {
 		t.Error("Reasons.Wanted is wrong")
 	}
 	if _, err := metrics.ParseReasons("some"); err == nil || !strings.Contains(err.Error(), "doubtful, all and none") {
