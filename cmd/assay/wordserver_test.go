@@ -120,6 +120,8 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 	}
 	var b strings.Builder
 	switch {
+	case strings.Contains(system, "by the contexts that they were written from") && strings.Contains(last, "Yes or No: "):
+		return rowReply(last)
 	case strings.Contains(system, "short statements"):
 		for i, s := range tokenize.Sentences(part("Answer:", "")) {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
@@ -178,6 +180,35 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 		}
 	}
 	return b.String()
+}
+
+// rowReply answers a yes/no question in the row layout.
+func rowReply(last string) string {
+	material, ask, _ := strings.Cut(last, "Yes or No: ")
+	contexts, exchange, _ := strings.Cut(material, "Question: ")
+	question, answer, _ := strings.Cut(exchange, "\nAnswer: ")
+	answer, _, _ = strings.Cut(answer, "\n")
+	if _, number, named := strings.Cut(ask, "? Context "); named {
+		_, contexts, _ = strings.Cut(contexts, "Context "+number+":\n")
+		contexts, _, _ = strings.Cut(contexts, "\n\n")
+	}
+	yes := false
+	switch {
+	case strings.HasPrefix(ask, "do the contexts support everything"):
+		yes = shared(answer, contexts) >= 0.5
+	case strings.HasPrefix(ask, "does this context help"):
+		yes = shared(question, contexts) >= 0.5
+	case strings.HasPrefix(ask, "does the answer give what"):
+		yes = shared(question, answer) >= 0.5
+	case strings.HasPrefix(ask, "does the answer give all"):
+		yes = shared(question, contexts) >= 0.5
+	default:
+		return ""
+	}
+	if yes {
+		return "Yes"
+	}
+	return "No"
 }
 
 // closest is the sentence of text that shares the largest part of its words with a question.
