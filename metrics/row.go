@@ -22,9 +22,9 @@ type RowContext struct {
 
 // A RowSentence is a sentence of the contexts of a Row.
 type RowSentence struct {
-	Number  int // as the row shows it: from 1, counted through all contexts
-	Context int // the number of its context
-	Text    string
+	Number  int    // as the row shows it: from 1, counted through all contexts
+	Context int    // the number of its context
+	Text    string // of a sentence that is too long for one window, the piece in this one
 }
 
 // A View is what a question about a sample looks at: its contexts, or one of them.
@@ -63,22 +63,25 @@ func (v View) InWindows(row bool, ask func(Excerpt) error) (int, error) {
 	if len(p.Sentences) == 0 {
 		return 1, ask(Excerpt{Row: v.Sample.row()})
 	}
-	asked, seen := 0, 0 // parts, and the number of the last sentence in them
+	asked, seen := 0, 0 // parts, and where they end
 	_, err := p.inWindows(true, func(w window) error {
 		part := Excerpt{Text: w.of(p.Text), Row: v.Sample.row()}
-		concerned, last := false, 0
+		start, end := w[0].start, w[len(w)-1].end
+		concerned := false
 		for i, s := range p.Sentences {
-			if s.End <= w[0].start || s.Start >= w[len(w)-1].end {
+			from, to := max(s.Start, start), min(s.End, end)
+			if from >= to {
 				continue
 			}
-			last = i + 1
-			concerned = concerned || shown(p.Origin[i])
-			if last > seen && shown(p.Origin[i]) {
-				part.Sentences = append(part.Sentences, RowSentence{last, p.Origin[i], s.Text})
-			}
+			sentence := RowSentence{i + 1, p.Origin[i], strings.TrimSpace(p.Text[from:to])}
 			if row {
-				text := p.Text[max(s.Start, w[0].start):min(s.End, w[len(w)-1].end)]
-				part.Row.show(last, p.Origin[i], text)
+				part.Row.show(sentence)
+			}
+			if shown(p.Origin[i]) {
+				concerned = true
+				if to > seen {
+					part.Sentences = append(part.Sentences, sentence)
+				}
 			}
 		}
 		if !concerned {
@@ -87,7 +90,7 @@ func (v View) InWindows(row bool, ask func(Excerpt) error) (int, error) {
 		if err := ask(part); err != nil {
 			return err
 		}
-		asked, seen = asked+1, last
+		asked, seen = asked+1, end
 		return nil
 	})
 	return asked, err
@@ -117,11 +120,11 @@ func (s *Sample) row() Row {
 }
 
 // show adds a sentence to the contexts of a row.
-func (r *Row) show(number, context int, text string) {
-	if n := len(r.Contexts); n == 0 || r.Contexts[n-1].Number != context {
-		r.Contexts = append(r.Contexts, RowContext{Number: context})
-	} else {
-		r.Contexts[n-1].Text += "\n"
+func (r *Row) show(s RowSentence) {
+	line := strconv.Itoa(s.Number) + ". " + s.Text
+	if n := len(r.Contexts); n > 0 && r.Contexts[n-1].Number == s.Context {
+		r.Contexts[n-1].Text += "\n" + line
+		return
 	}
-	r.Contexts[len(r.Contexts)-1].Text += strconv.Itoa(number) + ". " + strings.TrimSpace(text)
+	r.Contexts = append(r.Contexts, RowContext{s.Context, line})
 }

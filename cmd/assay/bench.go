@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"runtime"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/all"
+	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/shirou/gopsutil/v4/cpu"
 )
@@ -26,10 +28,15 @@ Usage: assay bench [--model MODEL] [--data FILE --embed-model MODEL] [flags]
 
 Measures how fast this machine evaluates with a model. First the engine alone: tokens a second of prompt
 and of reply, with 1, 4, 16 and 32 sequences at once. Then, with --data, whole rows: the three metrics of the
-RAGAS paper, with the cache off. No other program should be busy meanwhile.
+RAGAS paper or those of another preset, with the cache off. No other program should be busy meanwhile.
+With --preset, rows alone are measured, if --sequences is not given too.
+
+Reading efficiency is how many tokens of prompts were computed for each token of the rows' own text: contexts,
+question, history, answer, and the references where a metric needs them. It does not depend on the machine.
 
   assay bench --model tinyllama-q4_0
   assay bench --model tinyllama-q4_0 --embed-model minilm --data examples/qa.jsonl --limit 8
+  assay bench --model tinyllama-q4_0 --data examples/qa.jsonl --preset logit --format json
 
 Compared with others, in the same run of scripts/bench/run.sh, which prepares them:
 
@@ -42,6 +49,8 @@ type benchOptions struct {
 	sequences   []int
 	shape       llama.Shape
 	data        string
+	preset      string
+	layout      string
 	limit       int
 	batched     string
 	ollama      string
@@ -62,6 +71,8 @@ func benchCommand(ctx context.Context, s *std, args []string) error {
 	f.IntVar(&o.shape.Prompt, "prompt", 128, "tokens of each sequence's prompt")
 	f.IntVar(&o.shape.Reply, "reply", 64, "tokens of each sequence's reply")
 	f.StringVarP(&o.data, "data", "d", "", "a dataset `FILE` whose rows to score")
+	f.StringVar(&o.preset, "preset", all.Presets()[0].Name, "the list of metrics to score rows with")
+	f.StringVar(&o.layout, "layout", string(prompts.Row), layoutHelp)
 	f.IntVar(&o.limit, "limit", 0, "score only the first `N` rows")
 	f.StringVar(&o.batched, "batched", "", "the output of llama-batched-bench, a `FILE` of JSONL, to compare with")
 	f.StringVar(&o.ollama, "ollama", "", "the judge's `NAME` in Ollama, to compare with")
@@ -71,6 +82,9 @@ func benchCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVar(&o.format, "format", "table", "how the figures are printed: table, json or md")
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
+	}
+	if f.Changed("preset") && !f.Changed("sequences") {
+		o.sequences = nil
 	}
 	switch {
 	case !slices.Contains([]string{"table", "json", "md"}, o.format):
@@ -127,6 +141,8 @@ type batchedSpeed struct {
 // A benchRows is how rows were scored.
 type benchRows struct {
 	Rows             int     `json:"rows"` // 0: none were asked for, and what follows is 0, too
+	Preset           string  `json:"preset,omitempty"`
+	Layout           string  `json:"layout,omitempty"`
 	Failed           int     `json:"failed"`
 	RowsPerMinute    float64 `json:"rows_per_minute"`
 	PrefixEfficiency float64 `json:"prefix_efficiency"`
@@ -134,6 +150,8 @@ type benchRows struct {
 	Idle             float64 `json:"idle"` // a share
 	PromptTokens     int64   `json:"prompt_tokens"`
 	PromptComputed   int64   `json:"prompt_tokens_computed"`
+	RowTokens        int64   `json:"row_tokens"`                   // of the rows' own text, as the judge's tokenizer counts
+	Reading          float64 `json:"reading_efficiency,omitempty"` // PromptComputed / RowTokens
 	OutputTokens     int64   `json:"output_tokens"`
 	Drafted          int64   `json:"drafted_tokens"`
 	Guessed          int64   `json:"drafted_tokens_right"`
@@ -285,11 +303,14 @@ func (o *benchOptions) rows(ctx context.Context, s *std, b *benchmark) (r benchR
 	if err != nil {
 		return r, err
 	}
-	work, info := st.work[backend.Judge](), st.roles[backend.Judge].Info()
+	work, info := st.work[backend.Judge].Stats(), st.roles[backend.Judge].Info()
 	b.Engine, b.Model, b.Digest = info.Engine, info.Model, info.Digest
 	r.PrefixEfficiency, r.Packing, r.Idle = work.PrefixEfficiency(), work.Packing(), work.Idle()
 	r.PromptTokens, r.PromptComputed, r.OutputTokens = work.PromptTokens, work.PromptComputed, work.OutputTokens
 	r.Drafted, r.Guessed = work.Drafted, work.Accepted
+	if r.RowTokens > 0 {
+		r.Reading = float64(r.PromptComputed) / float64(r.RowTokens)
+	}
 	return r, nil
 }
 
@@ -307,27 +328,42 @@ func (o *benchOptions) peer(ctx context.Context, s *std) (benchPeer, error) {
 	}, nil
 }
 
-// score scores the dataset with the metrics of the RAGAS paper, through models that it closes, and tells how long
-// that took once they were loaded.
+// score scores the dataset with the metrics of the preset that it has the columns for, through models that it closes,
+// and tells how long that took once they were loaded.
 func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (st *stack, r benchRows, err error) {
-	ms, err := all.Preset("ragas-paper")
+	p := plan{}
+	if p.metrics, err = all.Preset(o.preset); err != nil {
+		return nil, r, usageError{err}
+	}
+	asking, err := loadPrompts("", o.layout)
 	if err != nil {
-		return nil, r, err
+		return nil, r, usageError{err}
 	}
 	data, err := dataset.Open(ctx, o.data, dataset.Options{Limit: o.limit})
 	if err != nil {
 		return nil, r, usageError{err}
 	}
 	defer data.Close()
+	p.data = data
+	p.leaveOut(func(metrics.Metric) bool { return true })
+	for _, m := range p.left {
+		s.note("%s is left out: the dataset has no %v", m.Name, m.Needs&^p.fields())
+	}
+	ms := p.metrics
 	if st, err = openStack(ctx, s, stack, metrics.AsksOf(ms)); err != nil {
 		return nil, r, err
 	}
 	defer st.close()
-	r.Rows = data.Summary().Rows
+	r.Rows, r.Preset, r.Layout = data.Summary().Rows, o.preset, o.layout
+	if judge := st.work[backend.Judge]; judge != nil {
+		if r.RowTokens, err = rowTokens(ctx, judge, data.Samples(ctx), ms); err != nil {
+			return nil, r, err
+		}
+	}
 	meter := newMeter(s, r.Rows*len(ms), 0)
 	defer meter.stop()
 	start := time.Now()
-	err = metrics.Run(ctx, data.Samples(ctx), ms, metrics.Models{Roles: st.roles},
+	err = metrics.Run(ctx, data.Samples(ctx), ms, metrics.Models{Roles: st.roles, Prompts: asking},
 		metrics.Options{Ready: func(metrics.Result) { meter.result() }},
 		func(result metrics.Result) error {
 			if result.Score == nil && result.Kind != metrics.NotApplicable {
@@ -337,6 +373,33 @@ func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (
 		})
 	r.RowsPerMinute = float64(r.Rows) / time.Since(start).Minutes()
 	return st, r, err
+}
+
+// rowTokens counts the tokens of the texts of samples, each once: contexts, question, history and answer, and the
+// references where one of ms needs them.
+func rowTokens(ctx context.Context, judge *llama.Engine, samples iter.Seq2[*metrics.Sample, error],
+	ms []metrics.Metric) (tokens int64, err error) {
+	references := slices.ContainsFunc(ms, func(m metrics.Metric) bool { return m.Needs.Has(metrics.References) })
+	for s, err := range samples {
+		if err != nil {
+			return 0, err
+		}
+		texts := slices.Concat(s.Contexts, []string{s.Question, s.Answer})
+		for _, t := range s.History {
+			texts = append(texts, t.Text())
+		}
+		if references {
+			texts = append(texts, s.References...)
+		}
+		for _, text := range texts {
+			n, err := judge.CountTokens(ctx, text)
+			if err != nil {
+				return 0, err
+			}
+			tokens += int64(n)
+		}
+	}
+	return tokens, nil
 }
 
 // write prints the figures.
@@ -369,7 +432,7 @@ func (b *benchmark) write(w io.Writer, format string) error {
 	}
 	if r := b.benchRows; r.Rows > 0 {
 		t := table.NewWriter()
-		t.AppendHeader(table.Row{"three metrics of the RAGAS paper", ""})
+		t.AppendHeader(table.Row{cmp.Or(r.Preset, "ragas-paper") + ", layout " + cmp.Or(r.Layout, "classic"), ""})
 		t.AppendRow(table.Row{"rows", r.Rows})
 		t.AppendRow(table.Row{"results that failed", r.Failed})
 		t.AppendRow(table.Row{"rows a minute", figure(r.RowsPerMinute, 2)})
@@ -382,6 +445,8 @@ func (b *benchmark) write(w io.Writer, format string) error {
 		t.AppendRow(table.Row{"idle while work waited", fmt.Sprintf("%.1f%%", 100*r.Idle)})
 		t.AppendRow(table.Row{"prompt tokens, of which prefilled",
 			fmt.Sprintf("%d, %d", r.PromptTokens, r.PromptComputed)})
+		t.AppendRow(table.Row{"tokens of the rows' own text", r.RowTokens})
+		t.AppendRow(table.Row{"reading efficiency", figure(r.Reading, 2)})
 		t.AppendRow(table.Row{"completion tokens", r.OutputTokens})
 		t.AppendRow(table.Row{"draft tokens proposed, accepted", fmt.Sprintf("%d, %d", r.Drafted, r.Guessed)})
 		render(t)

@@ -50,6 +50,7 @@ func metricsCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("metrics", metricsHelp)
 	format := f.String("format", "table", "table, json or md")
 	folder := f.String("prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
+	layout := f.String("layout", string(prompts.Row), layoutHelp)
 	costs := f.String("costs", "", "a JSON report, `FILE`, from which to add what each metric cost")
 	var criteria criteriaOptions
 	criteria.add(f)
@@ -77,7 +78,7 @@ func metricsCommand(ctx context.Context, s *std, args []string) error {
 			single = true
 		}
 	}
-	texts, err := loadPrompts(*folder)
+	texts, err := loadPrompts(*folder, *layout)
 	if err != nil {
 		return usageError{err}
 	}

@@ -21,13 +21,20 @@ func ownPrompts(dir string) (prompts.Set, error) {
 	return own, nil
 }
 
-func loadPrompts(dir string) (prompts.Set, error) {
-	if dir == "" {
-		return prompts.Set{}, nil
-	}
-	p, err := all.LoadPrompts(os.DirFS(dir))
+// layoutHelp says what --layout takes.
+const layoutHelp = "of the built-in prompts: `row`, in which each row is read once for all metrics, or classic"
+
+// loadPrompts are the built-in prompts in a layout, and the user's of a folder, if one is named, in their places.
+func loadPrompts(dir, layout string) (prompts.Set, error) {
+	l, err := prompts.ParseLayout(layout)
 	if err != nil {
-		return prompts.Set{}, fmt.Errorf("--prompts %s: %w", dir, err)
+		return prompts.Set{}, fmt.Errorf("--layout: %w", err)
 	}
-	return p, nil
+	var p prompts.Set
+	if dir != "" {
+		if p, err = all.LoadPrompts(os.DirFS(dir)); err != nil {
+			return prompts.Set{}, fmt.Errorf("--prompts %s: %w", dir, err)
+		}
+	}
+	return p.In(l), nil
 }

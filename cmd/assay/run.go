@@ -59,6 +59,7 @@ type runOptions struct {
 	calibration calibrationFlags
 	stack       stackOptions
 	prompts     string
+	layout      string
 	examples    string
 	reasons     string
 	output      string
@@ -88,6 +89,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	o.stack.add(f)
 	o.stack.addEncoder(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
+	f.StringVar(&o.layout, "layout", string(prompts.Row), layoutHelp)
 	f.StringVar(&o.examples, "examples", "", examplesHelp)
 	f.StringVar(&o.reasons, "reasons", string(metrics.DoubtfulReasons),
 		"`WHICH` verdicts of short forms (claims_short) the judge gives with a reason: all, doubtful or none")
@@ -208,7 +210,7 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 	if p.metrics, err = o.selectMetrics(own, trained); err != nil {
 		return nil, usageError{err}
 	}
-	if p.prompts, err = loadPrompts(o.prompts); err != nil {
+	if p.prompts, err = loadPrompts(o.prompts, o.layout); err != nil {
 		return nil, usageError{err}
 	}
 	if p.examples, err = s.loadExamples(ctx, o.examples, &p.prompts, promptsOf(p.metrics)); err != nil {
@@ -378,7 +380,11 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 		})
 	}
 	for _, prompt := range promptsOf(p.metrics) {
-		m.Config.Prompts = append(m.Config.Prompts, p.prompts.For(prompt).Identity())
+		asked := p.prompts.For(prompt)
+		m.Config.Prompts = append(m.Config.Prompts, asked.Identity())
+		if asked.Layout == prompts.Row {
+			m.Config.Layout = prompts.Row
+		}
 	}
 	return m
 }
@@ -439,7 +445,7 @@ func (s *std) tally(st *stack) {
 		s.warn("%d answers are not the stored ones", n)
 	}
 	for _, role := range backend.SortRoles(st.work) {
-		w := st.work[role]()
+		w := st.work[role].Stats()
 		if w.PromptTokens == 0 {
 			continue
 		}

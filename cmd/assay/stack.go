@@ -18,10 +18,10 @@ import (
 
 // A stack is the models of a run with their decorators: grace over cache over scheduler over engine.
 type stack struct {
-	roles  metrics.Roles                       // the models that the run needs
-	models []*cache.Backend                    // all of those
-	store  *cache.Store                        // nil without a cache
-	work   map[backend.Role]func() llama.Stats // what each judge did, if its engine tells
+	roles  metrics.Roles                  // the models that the run needs
+	models []*cache.Backend               // all of those
+	store  *cache.Store                   // nil without a cache
+	work   map[backend.Role]*llama.Engine // those of the judges, which tell what they did
 	drifts atomic.Int64
 }
 
@@ -31,7 +31,7 @@ func openStack(ctx context.Context, s *std, o *stackOptions, asks metrics.Asks) 
 	if err != nil {
 		return nil, usageError{err}
 	}
-	st := &stack{roles: make(metrics.Roles), work: make(map[backend.Role]func() llama.Stats)}
+	st := &stack{roles: make(metrics.Roles), work: make(map[backend.Role]*llama.Engine)}
 	defer func() {
 		if err != nil {
 			st.close()
@@ -95,7 +95,7 @@ func (st *stack) openLlama(ctx context.Context, s *std, o *stackOptions, want wa
 		return nil, err
 	}
 	if want.role.Kind() == backend.Judge {
-		st.work[want.role] = e.Stats
+		st.work[want.role] = e
 	}
 	return e, nil
 }

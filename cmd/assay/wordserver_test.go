@@ -122,6 +122,8 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 	switch {
 	case strings.Contains(system, "turn the sentences"):
 		return sameReply(schema)
+	case strings.Contains(system, "by the contexts that they were written from"):
+		return rowReply(last, schema, strict)
 	case strings.Contains(system, "short statements"):
 		for i, s := range tokenize.Sentences(part("Answer:", "")) {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
@@ -187,6 +189,49 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 	return b.String()
 }
 
+// rowReply answers a yes/no question in the row layout.
+func rowReply(last string, schema []byte, strict bool) string {
+	material, ask, _ := strings.Cut(last, "Yes or No: ")
+	contexts, exchange, _ := strings.Cut(material, "Question: ")
+	question, answer, _ := strings.Cut(exchange, "\nAnswer: ")
+	question, _, _ = strings.Cut(question, "\n")
+	answer, _, _ = strings.Cut(answer, "\n")
+	if _, statements, listed := strings.Cut(last, "\n\nStatements:\n"); listed {
+		statements = statements[:strings.LastIndex(statements, "\n")]
+		return verdictReply(contexts, statements, schema, strict)
+	}
+	switch numbers := numbersReply(contexts, question); {
+	case strings.Contains(last, "Which sentences"):
+		return numbers
+	case strings.Contains(last, "Copy from the contexts"):
+		return copiesReply(contexts, numbers)
+	}
+	if _, number, named := strings.Cut(ask, "? Context "); named {
+		_, contexts, _ = strings.Cut(contexts, "Context "+number+":\n")
+		contexts, _, _ = strings.Cut(contexts, "\n\n")
+	}
+	yes := false
+	switch {
+	case strings.HasPrefix(ask, "do the contexts support this statement"):
+		_, statement, _ := strings.Cut(ask, "Statement: ")
+		yes = shared(statement, contexts) >= 0.5
+	case strings.HasPrefix(ask, "do the contexts support everything"):
+		yes = shared(answer, contexts) >= 0.5
+	case strings.HasPrefix(ask, "does this context help"):
+		yes = shared(question, contexts) >= 0.5
+	case strings.HasPrefix(ask, "does the answer give what"):
+		yes = shared(question, answer) >= 0.5
+	case strings.HasPrefix(ask, "does the answer give all"):
+		yes = shared(question, contexts) >= 0.5
+	default:
+		return ""
+	}
+	if yes {
+		return "Yes"
+	}
+	return "No"
+}
+
 // closest is the sentence of text that shares the largest part of its words with a question.
 func closest(question, text string) string {
 	best := "?!"
@@ -209,6 +254,25 @@ func sameReply(schema []byte) string {
 		reply[number] = "same"
 	}
 	b, err := json.Marshal(reply)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// copiesReply copies the lines of the given numbers, or says that there are none.
+func copiesReply(lines, numbers string) string {
+	var list []string
+	for line := range strings.Lines(lines) {
+		number, text, _ := strings.Cut(strings.TrimSpace(line), ". ")
+		if text != "" && slices.Contains(strings.Split(strings.Trim(numbers, "[]"), ", "), number) {
+			list = append(list, text)
+		}
+	}
+	if list == nil {
+		return `"Insufficient Information"`
+	}
+	b, err := json.Marshal(list)
 	if err != nil {
 		return ""
 	}

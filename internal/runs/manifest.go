@@ -36,6 +36,7 @@ type Config struct {
 	Metrics []Metric `json:"metrics"`
 	backend.IdentityFields
 	Prompts  []prompts.Identity `json:"prompts,omitempty"`
+	Layout   prompts.Layout     `json:"layout,omitempty"`   // "row" if some of them have it, absent if all are classic
 	Examples string             `json:"examples,omitempty"` // the SHA-256 of the file of few-shot examples
 	Criteria string             `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
 	Judges   string             `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
@@ -113,12 +114,13 @@ func (c Config) Differs(d Config) string {
 		{"criteria", c.Criteria, d.Criteria},
 		{"trained judges", c.Judges, d.Judges},
 		{"metrics", c.Metrics, d.Metrics},
+		{"layout of the prompts", c.Layout, d.Layout},
 		{"prompts", c.Prompts, d.Prompts},
 		{"seed", c.Seed, d.Seed},
 		{"choice of the verdicts with a reason (--reasons)", c.Reasons, d.Reasons},
 		{"count of tokens in the references", c.Frequencies, d.Frequencies},
 	} {
-		if part.name == "prompts" {
+		if part.name == "layout of the prompts" {
 			if models := c.Models().Differences(d.Models()); len(models) > 0 {
 				return models[0].Role.Title()
 			}

@@ -39,9 +39,13 @@ func configChanges(base, other *runs.Run) []string {
 			add("the %s with another context size: %d, not %d", d.Role.Title(), d.B.Context, d.A.Context)
 		}
 	}
+	if a.Layout != b.Layout {
+		add("prompts in the layout %s, not %s: the judge is shown the same rows in other words, and scores differ by that "+
+			"alone; docs/layouts.md says how much", layoutOf(b), layoutOf(a))
+	}
 	for _, p := range a.Prompts {
 		i := slices.IndexFunc(b.Prompts, func(q prompts.Identity) bool { return q.Name == p.Name })
-		if i >= 0 && b.Prompts[i].Digest != p.Digest {
+		if i >= 0 && b.Prompts[i].Digest != p.Digest && a.Layout == b.Layout {
 			add("another text of the prompt %s: version %s, not %s", p.Name, b.Prompts[i].Version, p.Version)
 		}
 	}
@@ -74,3 +78,6 @@ func configChanges(base, other *runs.Run) []string {
 	}
 	return list
 }
+
+// layoutOf is the layout of a run's prompts.
+func layoutOf(c runs.Config) prompts.Layout { return cmp.Or(c.Layout, prompts.Classic) }

@@ -288,6 +288,40 @@ func TestBuiltinPrompts(t *testing.T) {
 	}
 }
 
+// What prompts have in the row layout can be rendered with the data that the metrics give, and asked.
+func TestPromptsInRowLayout(t *testing.T) {
+	n := 0
+	for _, p := range Prompts() {
+		row := prompts.Set{}.In(prompts.Row).For(p)
+		if row == p {
+			continue
+		}
+		n++
+		messages, err := row.Render(p.Example.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := &backend.GenerateRequest{Messages: messages, MaxTokens: row.MaxTokens, Stop: row.Stop, Sampling: row.Sampling}
+		if err := req.Check(); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		if p.JSON != row.JSON || p.YesWord != row.YesWord || p.NoWord != row.NoWord {
+			t.Errorf("%s asks for another form of reply in the row layout", p.Name)
+		}
+		// What all rows share takes room from each of them: at about four bytes a token, 500 tokens with the template's.
+		shared := 0
+		for _, m := range messages[:len(messages)-1] {
+			shared += len(m.Text)
+		}
+		if shared > 1600 {
+			t.Errorf("the messages before the last have %d bytes", shared)
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d prompts have the row layout", n)
+	}
+}
+
 // Every method stands in the catalogue once; its other names and settings are the same function.
 func TestCatalogueIsDistinct(t *testing.T) {
 	if n := len(All()); n < 140 || n > 180 {

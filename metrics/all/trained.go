@@ -188,10 +188,17 @@ func (j *TrainedJudge) CheckModels(models metrics.Models) error {
 	asked := Prompts()
 	for _, p := range j.Prompts {
 		i := slices.IndexFunc(asked, func(q *prompts.Prompt) bool { return q.Name == p.Name })
-		if i < 0 || models.Prompts.For(asked[i]).Digest != p.Digest {
-			return fmt.Errorf("%s was trained with another text of the prompt %s: train again, or leave that text as "+
-				"it was", j.Metric, p.Name)
+		if i >= 0 && models.Prompts.For(asked[i]).Digest == p.Digest {
+			continue
 		}
+		for _, l := range prompts.Layouts() {
+			if i >= 0 && models.Prompts.In(l).For(asked[i]).Digest == p.Digest {
+				return fmt.Errorf("%s was trained on answers to prompts in the layout %s: ask in that (--layout %s), or train "+
+					"again", j.Metric, l, l)
+			}
+		}
+		return fmt.Errorf("%s was trained with another text of the prompt %s: train again, or leave that text as "+
+			"it was", j.Metric, p.Name)
 	}
 	return nil
 }

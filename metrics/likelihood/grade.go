@@ -46,6 +46,8 @@ func (a aspect) title() string { return strings.ReplaceAll(a.dimension, "_", " "
 
 // gradeData is what judge_score and score_logit are rendered with. What the aspect does not look at is empty.
 type gradeData struct {
+	Row                                  metrics.Row // in the row layout
+	Number                               int         // of the context that is graded, 0: the answer is
 	Dimension, Definition                string
 	Context, Question, Reference, Answer string
 	History                              []metrics.Turn
@@ -65,7 +67,7 @@ func judgeScore(a aspect) metrics.Metric {
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
 		Prompts: []*prompts.Prompt{judgeScorePrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-			return a.grade(s, func(d gradeData) (float64, string, error) {
+			return a.grade(ask.InRow(m, judgeScorePrompt), s, func(d gradeData) (float64, string, error) {
 				q := ask.Query{Prompt: judgeScorePrompt, Data: d, Schema: gradeSchema()}
 				grade, err := ask.Judge(ctx, m, q, decodeGrade)
 				return grade / maxGrade, "graded " + strconv.FormatFloat(grade, 'g', -1, 64), err
@@ -89,7 +91,9 @@ func scoreLogit(a aspect) metrics.Metric {
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
 		Prompts: []*prompts.Prompt{scoreLogitPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-			return a.grade(s, func(d gradeData) (float64, string, error) { return expectedGrade(ctx, m, d) })
+			return a.grade(ask.InRow(m, scoreLogitPrompt), s, func(d gradeData) (float64, string, error) {
+				return expectedGrade(ctx, m, d)
+			})
 		},
 	}
 }
@@ -123,25 +127,26 @@ func (a aspect) each() string {
 
 // grade has a sample graded in the aspect: by the reference that suits it best, each context by itself, or
 // by the contexts together. Grade returns a grade in [0, 1] and how it came about.
-func (a aspect) grade(s *metrics.Sample, grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
+func (a aspect) grade(row bool, s *metrics.Sample,
+	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
 	d := gradeData{Dimension: a.title(), Definition: a.definition, Question: s.Question, History: s.History}
 	if a.shown.Has(metrics.Answer) {
 		d.Answer = s.Answer
 	}
 	switch {
 	case a.shown.Has(metrics.References):
-		return a.byReference(s, d, grade)
+		return a.byReference(row, s, d, grade)
 	case a.dimension == "context_relevance":
-		return a.byContext(s, d, grade)
+		return a.byContext(row, s, d, grade)
 	case a.shown.Has(metrics.Contexts):
-		f, err := a.inWindows(s.Contexts, d, grade)
+		f, err := a.inWindows(row, metrics.View{Sample: s}, d, grade)
 		if err != nil {
 			return metrics.Score{}, err
 		}
 		f.Text = metrics.Bounded(s.Answer)
 		return metrics.Score{Value: *f.Value, Because: []metrics.Finding{f}}, nil
 	}
-	value, reason, err := grade(d)
+	value, reason, err := first(row, s, d, grade)
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -149,12 +154,23 @@ func (a aspect) grade(s *metrics.Sample, grade func(d gradeData) (float64, strin
 		Value: &value, Reason: reason}}}, nil
 }
 
-func (a aspect) byReference(s *metrics.Sample, d gradeData,
+// first grades what does not depend on the contexts.
+func first(row bool, s *metrics.Sample, d gradeData,
+	grade func(d gradeData) (float64, string, error)) (value float64, reason string, err error) {
+	err = metrics.View{Sample: s}.First(row, func(e metrics.Excerpt) (err error) {
+		d.Row = e.Row
+		value, reason, err = grade(d)
+		return err
+	})
+	return value, reason, err
+}
+
+func (a aspect) byReference(row bool, s *metrics.Sample, d gradeData,
 	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
 	var score metrics.Score
 	for _, r := range metrics.NonBlank(s.References) {
 		d.Reference = r.Text
-		value, reason, err := grade(d)
+		value, reason, err := first(row, s, d, grade)
 		if err != nil {
 			return metrics.Score{}, err
 		}
@@ -165,12 +181,13 @@ func (a aspect) byReference(s *metrics.Sample, d gradeData,
 	return score, nil
 }
 
-func (a aspect) byContext(s *metrics.Sample, d gradeData,
+func (a aspect) byContext(row bool, s *metrics.Sample, d gradeData,
 	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
 	var score metrics.Score
 	contexts := metrics.NonBlank(s.Contexts)
 	for _, c := range contexts {
-		f, err := a.inWindows([]string{c.Text}, d, grade)
+		d.Number = c.Number
+		f, err := a.inWindows(row, metrics.View{Sample: s, Context: c.Number}, d, grade)
 		if err != nil {
 			return metrics.Score{}, err
 		}
@@ -184,12 +201,16 @@ func (a aspect) byContext(s *metrics.Sample, d gradeData,
 
 // inWindows grades by texts that may be too long for one prompt. The window with the highest grade counts,
 // or that with the lowest where any window can show a want.
-func (a aspect) inWindows(texts []string, d gradeData,
+func (a aspect) inWindows(row bool, v metrics.View, d gradeData,
 	grade func(d gradeData) (float64, string, error)) (metrics.Finding, error) {
-	found, err := metrics.EachWindow(texts, func(text string) (metrics.Finding, error) {
-		d.Context = text
+	var found []metrics.Finding
+	_, err := v.InWindows(row, func(e metrics.Excerpt) error {
+		d.Row, d.Context = e.Row, e.Text
 		value, reason, err := grade(d)
-		return metrics.Finding{Kind: "answer", Value: &value, Reason: reason}, err
+		if err == nil {
+			found = append(found, metrics.Finding{Kind: "answer", Value: &value, Reason: reason})
+		}
+		return err
 	})
 	if err != nil {
 		return metrics.Finding{}, err

@@ -189,7 +189,8 @@ func pTrue() metrics.Metric {
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
 		Prompts: []*prompts.Prompt{pTruePrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-			p, err := ask.PollOnce(ctx, m, pTruePrompt, exchangeData{s.Question, s.Answer, s.History})
+			p, err := ask.PollOnce(ctx, m, pTruePrompt, exchangeData{Question: s.Question, Answer: s.Answer,
+				History: s.History})
 			if err != nil {
 				return metrics.Score{}, err
 			}

@@ -72,35 +72,39 @@ func logitMetrics() []metrics.Metric {
 	}
 }
 
-// answeredData is what faithfulness_answer_yes, completeness_yes and context_precision_yes are rendered with.
+// answeredData is what prompts about a context, a question and an answer are rendered with. Row is for the row layout.
 type answeredData struct {
-	Row                       metrics.Row // in the row layout, which needs no more
+	Row                       metrics.Row
 	Context, Question, Answer string
 	History                   []metrics.Turn
 }
 
 // contextData is a question and a context.
 type contextData struct {
+	Row               metrics.Row
+	Number            int // of the context
 	Question, Context string
 	History           []metrics.Turn
 }
 
 // exchangeData is a question and its answer: answer_relevance_yes and p_true are rendered with it.
 type exchangeData struct {
+	Row              metrics.Row
 	Question, Answer string
 	History          []metrics.Turn
 }
 
 // agreementData is what answer_correctness_yes is rendered with.
 type agreementData struct {
+	Row                         metrics.Row
 	Question, Reference, Answer string
 	History                     []metrics.Turn
 }
 
 func scoreFaithfulnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	p, err := ask.PollView(ctx, m, faithfulnessAnswerYesPrompt, metrics.View{Sample: s}, 1,
-		func(part metrics.Excerpt, _ int) any {
-			return answeredData{part.Row, part.Text, s.Question, s.Answer, s.History}
+		func(e metrics.Excerpt, _ int) any {
+			return answeredData{e.Row, e.Text, s.Question, s.Answer, s.History}
 		})
 	if err != nil {
 		return metrics.Score{}, err
@@ -111,9 +115,10 @@ func scoreFaithfulnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sa
 
 // scoreCompletenessLogit reads an answer as complete if no window of the contexts has more to say.
 func scoreCompletenessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	p, err := ask.PollInWindows(ctx, m, completenessYesPrompt, s.Contexts, 1, func(text string, _ int) any {
-		return answeredData{metrics.Row{}, text, s.Question, s.Answer, s.History}
-	})
+	p, err := ask.PollView(ctx, m, completenessYesPrompt, metrics.View{Sample: s}, 1,
+		func(e metrics.Excerpt, _ int) any {
+			return answeredData{e.Row, e.Text, s.Question, s.Answer, s.History}
+		})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -122,7 +127,9 @@ func scoreCompletenessLogit(ctx context.Context, m metrics.Models, s *metrics.Sa
 }
 
 func scoreAnswerRelevanceLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	p, err := ask.PollOnce(ctx, m, answerRelevanceYesPrompt, exchangeData{s.Question, s.Answer, s.History})
+	p, err := ask.PollFirst(ctx, m, answerRelevanceYesPrompt, metrics.View{Sample: s}, func(e metrics.Excerpt) any {
+		return exchangeData{e.Row, s.Question, s.Answer, s.History}
+	})
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -142,8 +149,9 @@ func scoreCorrectnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sam
 	var score metrics.Score
 	mass := 1.0
 	for _, r := range metrics.NonBlank(s.References) {
-		p, err := ask.PollOnce(ctx, m, answerCorrectnessYesPrompt, agreementData{s.Question, r.Text, s.Answer,
-			s.History})
+		p, err := ask.PollFirst(ctx, m, answerCorrectnessYesPrompt, metrics.View{Sample: s}, func(e metrics.Excerpt) any {
+			return agreementData{e.Row, s.Question, r.Text, s.Answer, s.History}
+		})
 		if err != nil {
 			return metrics.Score{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/prompts"
+	"github.com/assay-eval/assay/tokenize"
 )
 
 // contextLogitMetrics are logitMetrics about contexts.
@@ -79,7 +80,7 @@ func contextRecallLogit() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts | metrics.References,
 		Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
-		Prompts: []*prompts.Prompt{faithfulnessAnswerYesPrompt},
+		Prompts: []*prompts.Prompt{contextRecallYesPrompt},
 		Score:   scoreContextRecallLogit,
 	}
 }
@@ -91,9 +92,9 @@ func scoreContextRelevanceLogit(ctx context.Context, m metrics.Models, s *metric
 	var score metrics.Score
 	mass := 1.0
 	for _, c := range contexts {
-		p, err := ask.PollInWindows(ctx, m, contextRelevanceYesPrompt, []string{c.Text}, 1,
-			func(text string, _ int) any {
-				return contextData{s.Question, text, s.History}
+		p, err := ask.PollView(ctx, m, contextRelevanceYesPrompt, metrics.View{Sample: s, Context: c.Number}, 1,
+			func(e metrics.Excerpt, _ int) any {
+				return contextData{e.Row, c.Number, s.Question, e.Text, s.History}
 			})
 		if err != nil {
 			return metrics.Score{}, err
@@ -110,6 +111,8 @@ func scoreContextRelevanceLogit(ctx context.Context, m metrics.Models, s *metric
 
 // sentenceData is what context_relevance_sentence_yes is rendered with.
 type sentenceData struct {
+	Row                         metrics.Row
+	Number                      int // of the sentence
 	Context, Question, Sentence string
 	History                     []metrics.Turn
 }
@@ -121,17 +124,21 @@ func scoreSentencesLogit(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	var chances []float64
 	mass := 1.0
 	for _, c := range metrics.NonBlank(s.Contexts) {
-		_, err := metrics.NewPassage([]string{c.Text}).InWindows(false, func(text string) error {
+		view := metrics.View{Sample: s, Context: c.Number}
+		_, err := view.InWindows(ask.InRow(m, contextRelevanceSentenceYesPrompt), func(e metrics.Excerpt) error {
 			var found []metrics.Finding
 			least := 1.0
-			for _, sentence := range metrics.Worded(text) {
+			for _, sentence := range e.Sentences {
+				if !tokenize.HasWords(sentence.Text) {
+					continue
+				}
 				p, err := ask.PollOnce(ctx, m, contextRelevanceSentenceYesPrompt,
-					sentenceData{text, s.Question, sentence, s.History})
+					sentenceData{e.Row, sentence.Number, e.Text, s.Question, sentence.Text, s.History})
 				if err != nil {
 					return err
 				}
 				least = min(least, p.Mass)
-				found = append(found, metrics.Finding{Kind: "sentence", Text: sentence, Value: &p.Yes[0][0],
+				found = append(found, metrics.Finding{Kind: "sentence", Text: sentence.Text, Value: &p.Yes[0][0],
 					Where: c.Where("")})
 			}
 			for _, f := range found {
@@ -156,10 +163,20 @@ func scoreSentencesLogit(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	return score, nil
 }
 
+// precisionData is what context_precision_yes is rendered with: Answer is the Reference, or the sample's answer where
+// there is none.
+type precisionData struct {
+	Row                                  metrics.Row
+	Number                               int // of the context
+	Context, Question, Answer, Reference string
+	History                              []metrics.Turn
+}
+
 // scoreContextPrecisionLogit asks whether a context is useful for arriving at the reference answer, at the answer
 // itself where there is no reference. A blank context keeps its rank, and is not useful.
 func scoreContextPrecisionLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	answers := metrics.NonBlank(s.References)
+	references := metrics.NonBlank(s.References)
+	answers := references
 	if len(answers) == 0 {
 		answers = metrics.NonBlank([]string{s.Answer})
 	}
@@ -171,9 +188,13 @@ func scoreContextPrecisionLogit(ctx context.Context, m metrics.Models, s *metric
 	useful := make([]float64, len(s.Contexts))
 	mass := 1.0
 	for _, c := range metrics.NonBlank(s.Contexts) {
-		p, err := ask.PollInWindows(ctx, m, contextPrecisionYesPrompt, []string{c.Text}, len(answers),
-			func(text string, i int) any {
-				return answeredData{metrics.Row{}, text, s.Question, answers[i].Text, s.History}
+		p, err := ask.PollView(ctx, m, contextPrecisionYesPrompt, metrics.View{Sample: s, Context: c.Number}, len(answers),
+			func(e metrics.Excerpt, i int) any {
+				d := precisionData{e.Row, c.Number, e.Text, s.Question, answers[i].Text, "", s.History}
+				if len(references) > 0 {
+					d.Reference = references[i].Text
+				}
+				return d
 			})
 		if err != nil {
 			return metrics.Score{}, err
@@ -228,6 +249,16 @@ func oneMore(count []float64, p float64) []float64 {
 	return next
 }
 
+// sentenceOfData is what context_recall_yes is rendered with: Answer is a sentence of the Reference, and Number its place
+// in it.
+type sentenceOfData struct {
+	Row                       metrics.Row
+	Reference                 string
+	Number                    int
+	Context, Question, Answer string
+	History                   []metrics.Turn
+}
+
 // scoreContextRecallLogit shows a sentence of the reference as an answer to the question, which says what
 // its pronouns stand for.
 func scoreContextRecallLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -238,9 +269,9 @@ func scoreContextRecallLogit(ctx context.Context, m metrics.Models, s *metrics.S
 		if len(sentences) == 0 {
 			continue
 		}
-		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, s.Contexts, len(sentences),
-			func(text string, i int) any {
-				return answeredData{metrics.Row{}, text, s.Question, sentences[i], s.History}
+		p, err := ask.PollView(ctx, m, contextRecallYesPrompt, metrics.View{Sample: s}, len(sentences),
+			func(e metrics.Excerpt, i int) any {
+				return sentenceOfData{e.Row, r.Text, i + 1, e.Text, s.Question, sentences[i], s.History}
 			})
 		if err != nil {
 			return metrics.Score{}, err
@@ -270,7 +301,31 @@ var contextRelevanceSentenceYesPrompt = prompts.Builtin("context_relevance_sente
 	Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Sentence": "<sentence>"},
 })
 
-var contextPrecisionYesPrompt = prompts.Builtin("context_precision_yes", answeredExample("context_precision"))
+var contextPrecisionYesPrompt = prompts.Builtin("context_precision_yes", prompts.Example{
+	Data: precisionData{Context: "<context>", Question: "<question>", Answer: "<answer>", Reference: "<answer>",
+		History: history},
+	Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Answer": "<answer>"},
+	Shot: func(s *prompts.Shot) (any, string) {
+		if metrics.Blank(s.Context) || metrics.Blank(s.Answer) {
+			return nil, ""
+		}
+		return precisionData{Context: s.Context, Question: s.Question, Answer: s.Answer}, s.Says("context_precision")
+	},
+	Verdict: true,
+})
+
+var contextRecallYesPrompt = prompts.Builtin("context_recall_yes", prompts.Example{
+	Data: sentenceOfData{Reference: "<answer>", Number: 1, Context: "<context>", Question: "<question>",
+		Answer: "<answer>", History: history},
+	Shown: map[string]string{".Context": "<context>", ".Question": "<question>", ".Answer": "<answer>"},
+	Shot: func(s *prompts.Shot) (any, string) {
+		if metrics.Blank(s.Context) || metrics.Blank(s.Answer) {
+			return nil, ""
+		}
+		return sentenceOfData{Context: s.Context, Question: s.Question, Answer: s.Answer}, s.Says("faithfulness")
+	},
+	Verdict: true,
+})
 
 var contextRelevanceYesPrompt = prompts.Builtin("context_relevance_yes", prompts.Example{
 	Data:  contextData{Question: "<question>", Context: "<context>", History: history},

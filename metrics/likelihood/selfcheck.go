@@ -79,7 +79,7 @@ func selfCheckMetrics() []metrics.Metric {
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer,
 			Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
-			Prompts: []*prompts.Prompt{selfcheckAnswerPrompt, faithfulnessAnswerYesPrompt},
+			Prompts: []*prompts.Prompt{selfcheckAnswerPrompt, selfcheckSentenceYesPrompt},
 			Score:   scoreSelfCheckPrompt,
 		},
 	}
@@ -103,7 +103,7 @@ var errNoAnswer = errors.New("no answer in the reply")
 // drawAnswers has the judge answer the question, by the contexts where there are any. A draw that reaches
 // its length limit is a shorter answer.
 func drawAnswers(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]string, error) {
-	data := contextData{s.Question, metrics.NewPassage(s.Contexts).Text, s.History}
+	data := contextData{Question: s.Question, Context: metrics.NewPassage(s.Contexts).Text, History: s.History}
 	var drawn []string
 	for i := range selfCheckDraws {
 		q := ask.Query{Prompt: selfcheckAnswerPrompt, Data: data, First: i, Step: selfCheckDraws}
@@ -222,8 +222,8 @@ func sentencesMean(sentences []string, values []float64, others []string) metric
 	return score
 }
 
-// scoreSelfCheckPrompt asks about every sentence with the prompt of faithfulness/logit, an other answer
-// standing for the text.
+// scoreSelfCheckPrompt asks about every sentence in the words of faithfulness/logit, an other answer standing for the
+// text.
 func scoreSelfCheckPrompt(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	own := metrics.Worded(s.Answer)
 	if len(own) == 0 {
@@ -237,9 +237,9 @@ func scoreSelfCheckPrompt(ctx context.Context, m metrics.Models, s *metrics.Samp
 	means := make([]float64, len(own))
 	mass := 1.0
 	for _, other := range others {
-		p, err := ask.PollInWindows(ctx, m, faithfulnessAnswerYesPrompt, []string{other}, len(own),
+		p, err := ask.PollInWindows(ctx, m, selfcheckSentenceYesPrompt, []string{other}, len(own),
 			func(text string, i int) any {
-				return answeredData{metrics.Row{}, text, s.Question, own[i], s.History}
+				return answeredData{Context: text, Question: s.Question, Answer: own[i], History: s.History}
 			})
 		if err != nil {
 			return metrics.Score{}, err
@@ -259,3 +259,5 @@ var selfcheckAnswerPrompt = prompts.Builtin("selfcheck_answer", prompts.Example{
 	Data:  contextData{Question: "<question>", Context: "<context>", History: history},
 	Shown: map[string]string{".Question": "<question>", ".Context": "<context>"},
 })
+
+var selfcheckSentenceYesPrompt = prompts.Builtin("selfcheck_sentence_yes", answeredExample("faithfulness"))

@@ -186,8 +186,24 @@ func (p *Prompt) message(file string, start int, lines []string) error {
 // promptFuncs are the functions that templates may use beside those of text/template.
 func promptFuncs() template.FuncMap {
 	return template.FuncMap{
-		"number": func(i int) int { return i + 1 }, // of an item, from its index
+		"number":    func(i int) int { return i + 1 }, // of an item, from its index
+		"sentences": numbered,
 	}
+}
+
+// numbered has a line for each sentence of a text that holds a word, "R1. The ferry sails from May on." with the prefix
+// R. A text without such a sentence is as it was.
+func numbered(prefix, text string) string {
+	var lines []string
+	for _, s := range tokenize.Sentences(text) {
+		if tokenize.HasWords(s.Text) {
+			lines = append(lines, prefix+strconv.Itoa(len(lines)+1)+". "+s.Text)
+		}
+	}
+	if lines == nil {
+		return text
+	}
+	return strings.Join(lines, "\n")
 }
 
 // replace takes the example of the built-in prompt whose name p has, and renders p with it, to find fields that do not

@@ -36,6 +36,14 @@ const (
 // Layouts are all of them, the default of the command line first.
 func Layouts() []Layout { return []Layout{Row, Classic} }
 
+// ParseLayout reads the name of a layout.
+func ParseLayout(name string) (Layout, error) {
+	if l := Layout(name); slices.Contains(Layouts(), l) {
+		return l, nil
+	}
+	return "", fmt.Errorf("unknown layout %q: there are row and classic", name)
+}
+
 // In returns the set with the built-in prompts in a layout, as far as they have it: those that need all of a context's
 // room, ask about something else than a sample, or must not see its question or answer have the classic one alone. The
 // user's own stay as they are.

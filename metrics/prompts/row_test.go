@@ -37,7 +37,7 @@ func TestRowLayoutIsShared(t *testing.T) {
 			t.Errorf("%s is %+v in the row layout", name, p.Identity())
 			continue
 		}
-		messages, err := p.Render(map[string]any{"Row": row})
+		messages, err := p.Render(map[string]any{"Row": row, "Reference": "<reference>."})
 		if err != nil {
 			t.Fatal(err)
 		}
