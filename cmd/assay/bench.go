@@ -28,14 +28,15 @@ Usage: assay bench [--model MODEL] [--data FILE --embed-model MODEL] [flags]
 
 Measures how fast this machine evaluates with a model. First the engine alone: tokens a second of prompt
 and of reply, with 1, 4, 16 and 32 sequences at once. Then, with --data, whole rows: the three metrics of the
-RAGAS paper or those of another preset, with the cache off. No other program should be busy meanwhile.
-With --preset, rows alone are measured, if --sequences is not given too.
-
-Reading efficiency is how many tokens of prompts were computed for each token of the rows' own text: contexts,
-question, history, answer, and the references where a metric needs them. It does not depend on the machine.
+RAGAS paper, with the cache off. No other program should be busy meanwhile.
 
   assay bench --model tinyllama-q4_0
   assay bench --model tinyllama-q4_0 --embed-model minilm --data examples/qa.jsonl --limit 8
+
+With --preset, rows are scored by its metrics, and rows alone are measured, if --sequences is not given too. Reading
+efficiency is how many tokens of prompts were computed for each token of the rows' own text: contexts, question,
+history, answer, and the references where a metric needs them. It does not depend on the machine.
+
   assay bench --model tinyllama-q4_0 --data examples/qa.jsonl --preset logit --format json
 
 Compared with others, in the same run of scripts/bench/run.sh, which prepares them:

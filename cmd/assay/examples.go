@@ -42,6 +42,9 @@ func (s *std) loadExamples(ctx context.Context, file string, own *prompts.Set,
 		return givenExamples{}, fmt.Errorf("--examples %s: %w", file, err)
 	}
 	*own = with
+	if with.Layout() == prompts.Row {
+		s.note("prompts with examples of yours are asked in the classic layout: docs/layouts.md")
+	}
 	for _, t := range taught {
 		if !t.Verdicts {
 			s.note("prompt %s shows %d examples of %s", t.Prompt, t.Shots, file)
