@@ -18,6 +18,7 @@ type Models struct {
 	Seed    uint64      // of all sampling, beside each prompt's own
 	Draw    Draw        // which of several, where a sample is scored more than once
 	Thought int         // the most tokens that a judge may think before it replies to a prompt; 0: it does not
+	Reasons Reasons     // which verdicts of short forms are given with a reason
 
 	known map[learning]Knowledge // of the dataset that is scored
 	named naming                 // the models that answer in the place of others: see [Metric.Asking]
@@ -32,6 +33,32 @@ type Draw struct{ Number, Of int } // Number counts from 0
 func (m Models) Drawing(i, n int) Models {
 	m.Draw = Draw{i, n}
 	return m
+}
+
+// Reasons says which verdicts a short form has the judge give again with a reason before them, as the long form has all
+// of them: such a verdict counts in place of the one that was read from the probabilities.
+type Reasons string
+
+// What a short form may ask reasons for.
+const (
+	DoubtfulReasons Reasons = "doubtful" // verdicts neither of which is twice as probable as the other. The default, as is ""
+	AllReasons      Reasons = "all"
+	NoReasons       Reasons = "none"
+)
+
+// ParseReasons reads the name of a Reasons.
+func ParseReasons(name string) (Reasons, error) {
+	switch r := Reasons(name); r {
+	case DoubtfulReasons, AllReasons, NoReasons:
+		return r, nil
+	}
+	return "", fmt.Errorf("unknown reasons %q: there are doubtful, all and none", Bounded(name))
+}
+
+// Wanted reports whether a verdict with this P(yes) is given again with a reason.
+func (r Reasons) Wanted(yes float64) bool {
+	const low, high = 1.0 / 3, 2.0 / 3
+	return r == AllReasons || r != NoReasons && yes > low && yes < high
 }
 
 // Roles are the models there are, each by its role: judge, embedding model, encoder.

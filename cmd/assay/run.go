@@ -61,6 +61,7 @@ type runOptions struct {
 	prompts     string
 	layout      string
 	examples    string
+	reasons     string
 	output      string
 	overwrite   bool
 	limit       int
@@ -92,6 +93,8 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	f.StringVar(&o.layout, "layout", string(prompts.Row), layoutHelp)
 	f.StringVar(&o.examples, "examples", "", examplesHelp)
+	f.StringVar(&o.reasons, "reasons", string(metrics.DoubtfulReasons),
+		"`WHICH` verdicts of short forms (claims_short) the judge gives with a reason: all, doubtful or none")
 	f.StringVarP(&o.output, "output", "o", "",
 		"the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard another run that the folder holds")
@@ -137,7 +140,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer st.close()
-	models := metrics.Models{Roles: st.roles, Prompts: plan.prompts, Seed: o.seed}
+	models := metrics.Models{Roles: st.roles, Prompts: plan.prompts, Seed: o.seed, Reasons: plan.reasons}
 	s.hintProfiles(st.roles, plan.metrics)
 	if err := metrics.Check(plan.metrics, models, plan.fields()); err != nil {
 		return usageError{err}
@@ -181,6 +184,7 @@ type plan struct {
 	judged   string // the digests of those judges' files
 	prompts  prompts.Set
 	examples givenExamples
+	reasons  metrics.Reasons
 	maps     []runs.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
@@ -217,6 +221,9 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 	}
 	if p.examples, err = s.loadExamples(ctx, o.examples, &p.prompts, promptsOf(p.metrics)); err != nil {
 		return nil, usageError{err}
+	}
+	if p.reasons, err = metrics.ParseReasons(o.reasons); err != nil {
+		return nil, usageError{fmt.Errorf("--reasons: %w", err)}
 	}
 	if p.maps, err = o.calibration.load(); err != nil {
 		return nil, usageError{err}
@@ -364,6 +371,9 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 		Criteria: p.criteria,
 		Judges:   p.judged,
 		Seed:     o.seed,
+	}
+	if p.reasons != metrics.DoubtfulReasons {
+		m.Config.Reasons = p.reasons
 	}
 	var learned []string
 	for _, p := range metrics.Preparations(p.metrics) {

@@ -142,12 +142,16 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 	}
 	var b strings.Builder
 	switch {
-	case strings.Contains(system, "by the contexts that they were written from") && strings.Contains(last, "Yes or No: "):
-		return rowReply(last)
+	case strings.Contains(system, "turn the sentences"):
+		return sameReply(schema)
+	case strings.Contains(system, "by the contexts that they were written from"):
+		return rowReply(last, schema, strict)
 	case strings.Contains(system, "short statements"):
 		for i, s := range tokenize.Sentences(part("Answer:", "")) {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
 		}
+	case strings.Contains(system, "list of their numbers"):
+		return numbersReply(part("Text:", "Question:"), part("Question:", "Numbers:"))
 	case strings.Contains(system, "check a claim against a document"):
 		if shared(part("Claim:", ""), part("Document:", "Claim:")) >= 0.7 {
 			return "Yes"
@@ -166,6 +170,9 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 	case strings.HasSuffix(last, "Answer Yes or No."):
 		text, answer := part("Text:", "\n\nQuestion:"), part("Answer:", "\n")
 		question := part("Question:", "\n")
+		if statement := part("Statement:", "\n"); statement != "" {
+			text, answer = part("Text:", "\n\nStatement:"), statement
+		}
 		for _, pair := range [][2]string{{answer, text}, {question, text}, {question, answer}} {
 			if pair[0] != "" && pair[1] != "" {
 				if shared(pair[0], pair[1]) >= 0.5 {
@@ -205,17 +212,31 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 }
 
 // rowReply answers a yes/no question in the row layout.
-func rowReply(last string) string {
+func rowReply(last string, schema []byte, strict bool) string {
 	material, ask, _ := strings.Cut(last, "Yes or No: ")
 	contexts, exchange, _ := strings.Cut(material, "Question: ")
 	question, answer, _ := strings.Cut(exchange, "\nAnswer: ")
+	question, _, _ = strings.Cut(question, "\n")
 	answer, _, _ = strings.Cut(answer, "\n")
+	if _, statements, listed := strings.Cut(last, "\n\nStatements:\n"); listed {
+		statements = statements[:strings.LastIndex(statements, "\n")]
+		return verdictReply(contexts, statements, schema, strict)
+	}
+	switch numbers := numbersReply(contexts, question); {
+	case strings.Contains(last, "Which sentences"):
+		return numbers
+	case strings.Contains(last, "Copy from the contexts"):
+		return copiesReply(contexts, numbers)
+	}
 	if _, number, named := strings.Cut(ask, "? Context "); named {
 		_, contexts, _ = strings.Cut(contexts, "Context "+number+":\n")
 		contexts, _, _ = strings.Cut(contexts, "\n\n")
 	}
 	yes := false
 	switch {
+	case strings.HasPrefix(ask, "do the contexts support this statement"):
+		_, statement, _ := strings.Cut(ask, "Statement: ")
+		yes = shared(statement, contexts) >= 0.5
 	case strings.HasPrefix(ask, "do the contexts support everything"):
 		yes = shared(answer, contexts) >= 0.5
 	case strings.HasPrefix(ask, "does this context help"):
@@ -242,6 +263,54 @@ func closest(question, text string) string {
 		}
 	}
 	return best
+}
+
+// sameReply says of every sentence that a schema asks about that it is a statement.
+func sameReply(schema []byte) string {
+	var object struct{ Required []string }
+	if json.Unmarshal(schema, &object) != nil {
+		return ""
+	}
+	reply := map[string]string{}
+	for _, number := range object.Required {
+		reply[number] = "same"
+	}
+	b, err := json.Marshal(reply)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// copiesReply copies the lines of the given numbers, or says that there are none.
+func copiesReply(lines, numbers string) string {
+	var list []string
+	for line := range strings.Lines(lines) {
+		number, text, _ := strings.Cut(strings.TrimSpace(line), ". ")
+		if text != "" && slices.Contains(strings.Split(strings.Trim(numbers, "[]"), ", "), number) {
+			list = append(list, text)
+		}
+	}
+	if list == nil {
+		return `"Insufficient Information"`
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// numbersReply lists the numbers of the lines that share words with a question.
+func numbersReply(lines, question string) string {
+	list := []string{}
+	for line := range strings.Lines(lines) {
+		number, text, _ := strings.Cut(strings.TrimSpace(line), ". ")
+		if text != "" && shared(question, text) >= 0.3 {
+			list = append(list, number)
+		}
+	}
+	return "[" + strings.Join(list, ", ") + "]"
 }
 
 // verdictReply gives the verdicts on a numbered list of statements, one for each field of the schema.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
@@ -40,6 +41,9 @@ type Config struct {
 	Criteria string             `json:"criteria,omitempty"` // the digest of the user's own: "sha256:" and 64 hex digits
 	Judges   string             `json:"judges,omitempty"`   // the SHA-256 of trained judges' files, joined by commas
 	Seed     uint64             `json:"seed"`
+
+	// which verdicts of short forms have a reason; absent where it is the default
+	Reasons metrics.Reasons `json:"reasons,omitempty"`
 
 	// the digest of the counts of tokens in the references, where a metric weighs by them
 	Frequencies string `json:"frequencies,omitempty"`
@@ -114,6 +118,7 @@ func (c Config) Differs(d Config) string {
 		{"layout of the prompts", c.Layout, d.Layout},
 		{"prompts", c.Prompts, d.Prompts},
 		{"seed", c.Seed, d.Seed},
+		{"choice of the verdicts with a reason (--reasons)", c.Reasons, d.Reasons},
 		{"count of tokens in the references", c.Frequencies, d.Frequencies},
 	} {
 		if part.name == "layout of the prompts" {

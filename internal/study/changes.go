@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
@@ -65,6 +66,10 @@ func configChanges(base, other *runs.Run) []string {
 	}
 	if a.Seed != b.Seed {
 		add("another seed: %d, not %d", b.Seed, a.Seed)
+	}
+	if a.Reasons != b.Reasons {
+		add("reasons for %s verdicts of short forms, not for %s", cmp.Or(b.Reasons, metrics.DoubtfulReasons),
+			cmp.Or(a.Reasons, metrics.DoubtfulReasons))
 	}
 	for _, r := range []*runs.Run{base, other} {
 		if r.Manifest.Finished == nil {

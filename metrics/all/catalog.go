@@ -121,6 +121,9 @@ func Presets() []PresetList {
 	return []PresetList{
 		{"ragas-paper", "the three metrics of the RAGAS paper, by its methods",
 			[]string{"faithfulness/claims", "answer_relevance/questions", "context_relevance/sentences"}},
+		{"ragas-short", "the same three in short forms, in which the judge writes a fifth as much",
+			[]string{"faithfulness/claims_short", "answer_relevance/questions_short",
+				"context_relevance/sentences_short"}},
 		{"fast", "the cheapest good method of each dimension: an embedding model, no judge",
 			[]string{"faithfulness/k_precision_bigrams", "answer_relevance/cosine", "context_relevance/cosine",
 				"answer_correctness/alignment"}},

@@ -310,10 +310,11 @@ func TestPromptsInRowLayout(t *testing.T) {
 		if err := req.Check(); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
-		if p.JSON != row.JSON || p.YesWord != row.YesWord || p.NoWord != row.NoWord {
+		// A copy is JSON there, so that a schema can hold it to the sentences that are shown.
+		if p.JSON != row.JSON && p.Name != "context_relevance_sentences" || p.YesWord != row.YesWord || p.NoWord != row.NoWord {
 			t.Errorf("%s asks for another form of reply in the row layout", p.Name)
 		}
-		// What all rows share takes room from each of them: at about four bytes a token, 600 tokens.
+		// What all rows share takes room from each of them: at about four bytes a token, 500 tokens with the template's.
 		shared := 0
 		for _, m := range messages[:len(messages)-1] {
 			shared += len(m.Text)

@@ -27,8 +27,24 @@ func answerRelevanceQuestions() metrics.Metric {
 		Needs:   metrics.Question | metrics.Answer,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate, backend.Embedder: backend.CanEmbed},
 		Prompts: []*prompts.Prompt{answerRelevanceQuestionPrompt},
-		Score:   scoreAnswerRelevance,
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			return scoreAnswerRelevance(ctx, m, s, relevanceQuestions)
+		},
 	}
+}
+
+// answerRelevanceOneQuestion is answerRelevanceQuestions in its short form: with the first of the questions alone.
+func answerRelevanceOneQuestion() metrics.Metric {
+	m := answerRelevanceQuestions()
+	m.Name, m.Default = "answer_relevance/questions_short", false
+	m.Doc = "short form of questions: cosine similarity between the question and the first of those that it generates"
+	m.Source += ", with n = 1 for its 3"
+	m.Formula = "cosine between the question and one question that the judge generates from the answer"
+	m.Calls = "1 reply, 2 texts to embed"
+	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+		return scoreAnswerRelevance(ctx, m, s, 1)
+	}
+	return m
 }
 
 // relevanceQuestions is the paper's n.
@@ -41,9 +57,11 @@ type questionData struct {
 
 // scoreAnswerRelevance follows the paper to the letter, which has no rule for noncommittal answers: the question
 // generated from "I don't know" is compared like any other.
-func scoreAnswerRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+//
+// With n below the paper's, it is the first n of the paper's questions, in the very same requests.
+func scoreAnswerRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample, n int) (metrics.Score, error) {
 	texts := []string{s.Question}
-	for i := range relevanceQuestions {
+	for i := range n {
 		q := ask.Query{Prompt: answerRelevanceQuestionPrompt, Data: questionData{s.Answer}, First: i,
 			Step: relevanceQuestions}
 		question, err := ask.Judge(ctx, m, q, decodeQuestion)
@@ -59,7 +77,7 @@ func scoreAnswerRelevance(ctx context.Context, m metrics.Models, s *metrics.Samp
 	var score metrics.Score
 	for i, v := range vectors[1:] {
 		similarity := ask.Cosine(vectors[0], v)
-		score.Value += similarity / relevanceQuestions
+		score.Value += similarity / float64(n)
 		score.Because = append(score.Because, metrics.Finding{Kind: "question", Text: texts[1+i], Value: &similarity})
 	}
 	score.Value = min(1, max(-1, score.Value)) // thirds do not add up exactly

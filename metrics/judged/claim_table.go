@@ -211,7 +211,8 @@ func judgeText(ctx context.Context, m metrics.Models, s *metrics.Sample, text st
 	for _, c := range claims {
 		texts = append(texts, c.text)
 	}
-	placed, _, err := judgeInWindows(ctx, m, s, []string{text}, texts)
+	alone := &metrics.Sample{Question: s.Question, History: s.History, Contexts: []string{text}}
+	placed, _, err := judgeInWindows(ctx, m, alone, texts)
 	for i, v := range placed {
 		verdicts[i] = v.Verdict
 	}

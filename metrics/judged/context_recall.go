@@ -145,7 +145,7 @@ func scoreContextRecall(ctx context.Context, m metrics.Models, s *metrics.Sample
 	if len(claims) == 0 {
 		return metrics.Score{}, noReferenceClaims()
 	}
-	verdicts, windows, err := judgeInWindows(ctx, m, s, s.Contexts, claims)
+	verdicts, windows, err := judgeInWindows(ctx, m, s, claims)
 	if err != nil {
 		return metrics.Score{}, err
 	}

@@ -2,6 +2,7 @@ package judged
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,6 +36,7 @@ func contextRelevanceSentences() metrics.Metric {
 
 // sentencesData is what context_relevance_sentences is rendered with.
 type sentencesData struct {
+	Row               metrics.Row // what is shown in the row layout; Context is in the classic one
 	Question, Context string
 	History           []metrics.Turn
 }
@@ -45,26 +47,19 @@ const maxExtract = 192
 
 func scoreContextRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 	p := m.Prompts.For(contextRelevanceSentencesPrompt)
-	passage := metrics.NewPassage(s.Contexts)
-	var texts []string
-	var origin []int
-	for i, sentence := range passage.Sentences {
-		if tokenize.HasWords(sentence.Text) {
-			texts = append(texts, sentence.Text)
-			origin = append(origin, passage.Origin[i])
-		}
-	}
-	if len(texts) == 0 {
+	sentences := metrics.NumberedSentences(s.Contexts)
+	if len(sentences.Texts) == 0 {
 		return metrics.Score{}, fmt.Errorf("%w: the contexts hold no sentence", metrics.ErrNotApplicable)
 	}
-	match := ask.NewMatcher(texts)
-	kept := make([]bool, len(texts))
+	match := ask.NewMatcher(sentences.Texts)
+	kept := make([]bool, len(sentences.Texts))
 	var strange []string
-	windows, err := passage.InWindows(false, func(text string) error {
+	windows, err := metrics.View{Sample: s}.InWindows(ask.InRow(m, p), func(part metrics.Excerpt) error {
 		q := ask.Query{
 			Prompt:     p,
-			Data:       sentencesData{s.Question, text, s.History},
-			Room:       min(len(text)/8, maxExtract),
+			Data:       sentencesData{part.Row, s.Question, part.Text, s.History},
+			Room:       min(len(part.Text)/8, maxExtract),
+			Schema:     copiesSchema(part.Sentences),
 			Splittable: true,
 		}
 		got, err := ask.Judge(ctx, m, q, func(r ask.Reply) (extract, error) {
@@ -79,7 +74,31 @@ func scoreContextRelevance(ctx context.Context, m metrics.Models, s *metrics.Sam
 	if err != nil {
 		return metrics.Score{}, err
 	}
-	return extractScore(texts, origin, kept, strange, windows), nil
+	return extractScore(sentences.Texts, sentences.Places, kept, strange, windows), nil
+}
+
+// maxCopies bounds the bytes of the sentences that a schema lists: its automaton has a state for each.
+const maxCopies = 64 << 10
+
+// copiesSchema is the JSON Schema of a list of copied sentences, or of the paper's words for none. So a copy is true to
+// the text, and forced as soon as one sentence alone can follow. Of more than an automaton can hold there is none.
+func copiesSchema(sentences []metrics.RowSentence) json.RawMessage {
+	var texts []string
+	size := 0
+	for _, s := range sentences {
+		if tokenize.HasWords(s.Text) && !slices.Contains(texts, s.Text) {
+			texts, size = append(texts, s.Text), size+len(s.Text)
+		}
+	}
+	if len(texts) == 0 || size > maxCopies {
+		return nil
+	}
+	list, err := json.Marshal(texts)
+	if err != nil {
+		panic(err) // unreachable: texts are plain data
+	}
+	return json.RawMessage(fmt.Sprintf(`{"anyOf":[{"const":"Insufficient Information"},`+
+		`{"type":"array","items":{"enum":%s},"minItems":1,"maxItems":%d}]}`, list, len(texts)))
 }
 
 // extractScore counts the kept sentences.
@@ -162,6 +181,76 @@ func decodeExtract(r ask.Reply, match *ask.Matcher, nothing []string) (extract, 
 	}
 	return e, nil
 }
+
+// contextRelevanceSentencesShort is contextRelevanceSentences in its short form: the judge names the sentences by their
+// numbers instead of copying them.
+func contextRelevanceSentencesShort() metrics.Metric {
+	m := contextRelevanceSentences()
+	m.Name, m.Default = "context_relevance/sentences_short", false
+	m.Doc = "short form of sentences: share of the contexts' sentences whose numbers the judge lists as relevant"
+	m.Source += ", with numbers for copies"
+	m.Formula = "sentences whose numbers the judge lists / sentences of the contexts"
+	m.Prompts = []*prompts.Prompt{contextRelevanceNumbersPrompt}
+	m.Score = scoreContextRelevanceShort
+	return m
+}
+
+// numbersData is what context_relevance_numbers is rendered with.
+type numbersData struct {
+	Row      metrics.Row // with the sentences numbered, in either layout
+	Question string
+	History  []metrics.Turn
+}
+
+func scoreContextRelevanceShort(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	p := m.Prompts.For(contextRelevanceNumbersPrompt)
+	var texts []string
+	var origin []int
+	var kept []bool
+	windows, err := metrics.View{Sample: s}.InWindows(true, func(part metrics.Excerpt) error {
+		var shown []metrics.RowSentence
+		var numbers []int
+		for _, sentence := range part.Sentences {
+			if tokenize.HasWords(sentence.Text) {
+				shown, numbers = append(shown, sentence), append(numbers, sentence.Number)
+			}
+		}
+		if shown == nil {
+			return nil
+		}
+		q := ask.Query{
+			Prompt:     p,
+			Data:       numbersData{part.Row, s.Question, s.History},
+			Room:       tokensPerNumber * len(numbers),
+			Schema:     ask.NumbersSchema(numbers),
+			Splittable: true,
+		}
+		listed, err := ask.Judge(ctx, m, q, func(r ask.Reply) ([]int, error) {
+			return ask.DecodeNumbers(r, numbers, p.Nothing)
+		})
+		if err != nil {
+			return err
+		}
+		for _, sentence := range shown {
+			texts, origin = append(texts, sentence.Text), append(origin, sentence.Context)
+			kept = append(kept, slices.Contains(listed, sentence.Number))
+		}
+		return nil
+	})
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	if texts == nil {
+		return metrics.Score{}, fmt.Errorf("%w: the contexts hold no sentence", metrics.ErrNotApplicable)
+	}
+	return extractScore(texts, origin, kept, nil, windows), nil
+}
+
+var contextRelevanceNumbersPrompt = prompts.Builtin("context_relevance_numbers", prompts.Example{
+	Data: numbersData{Row: metrics.Row{Contexts: []metrics.RowContext{{Number: 1, Text: "1. <context>"}}},
+		Question: "<question>", History: history},
+	Shown: map[string]string{".Question": "<question>", ".Row.Contexts": "1. <context>"},
+})
 
 var contextRelevanceSentencesPrompt = prompts.Builtin("context_relevance_sentences", prompts.Example{
 	Data:  sentencesData{Question: "<question>", Context: "<context>", History: history},

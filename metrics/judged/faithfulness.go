@@ -43,7 +43,7 @@ func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q",
 			metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
 	}
-	verdicts, windows, err := judgeInWindows(ctx, m, s, s.Contexts, claims)
+	verdicts, windows, err := judgeInWindows(ctx, m, s, claims)
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -55,12 +55,7 @@ func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 		if v.Yes {
 			supported++
 		}
-		switch {
-		case windows > 1 && v.Yes:
-			f.Where = metrics.WindowName(v.window-1, windows)
-		case windows > 1:
-			f.Where = fmt.Sprintf("none of %d windows", windows)
-		}
+		f.Where = placed(v, windows)
 		score.Because = append(score.Because, f)
 	}
 	score.Value = float64(supported) / float64(len(claims))
@@ -111,14 +106,26 @@ type placedVerdict struct {
 	window int
 }
 
-// judgeInWindows has the judge give a verdict on every claim: is it supported by the texts, one of which at least
+// placed says where the support for a claim was found, where there is more than one window.
+func placed(v placedVerdict, windows int) string {
+	switch {
+	case windows > 1 && v.Yes:
+		return metrics.WindowName(v.window-1, windows)
+	case windows > 1:
+		return fmt.Sprintf("none of %d windows", windows)
+	}
+	return ""
+}
+
+// judgeInWindows has the judge give a verdict on every claim: is it supported by the contexts, one of which at least
 // is not blank? Where they do not fit in one prompt, a claim is supported if any of several windows with overlap
 // supports it.
-func judgeInWindows(ctx context.Context, m metrics.Models, s *metrics.Sample, texts,
+func judgeInWindows(ctx context.Context, m metrics.Models, s *metrics.Sample,
 	claims []string) ([]placedVerdict, int, error) {
 	verdicts := make([]placedVerdict, len(claims))
 	window := 1
-	windows, err := metrics.NewPassage(texts).InWindows(true, func(text string) error {
+	view := metrics.View{Sample: s}
+	windows, err := view.InWindows(ask.InRow(m, faithfulnessVerdictsPrompt), func(part metrics.Excerpt) error {
 		var open []int // the claims that no window has supported yet
 		var asked []string
 		for i, v := range verdicts {
@@ -127,7 +134,7 @@ func judgeInWindows(ctx context.Context, m metrics.Models, s *metrics.Sample, te
 				asked = append(asked, claims[i])
 			}
 		}
-		got, err := judge(ctx, m, s, text, asked)
+		got, err := reading{faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt, part, s}.judge(ctx, m, asked)
 		if err != nil {
 			return err
 		}
@@ -142,6 +149,7 @@ func judgeInWindows(ctx context.Context, m metrics.Models, s *metrics.Sample, te
 
 // verdictsData is what faithfulness_verdicts is rendered with.
 type verdictsData struct {
+	Row        metrics.Row // what is shown in the row layout; Context is in the classic one
 	Context    string
 	Statements []string
 	Question   string
@@ -175,16 +183,10 @@ func verdictsSchema(n int) json.RawMessage {
 		`"required":[` + strings.Join(names, ",") + `],"additionalProperties":false}`)
 }
 
-// judge has the judge give a verdict on every claim: is it supported by this one text?
-func judge(ctx context.Context, m metrics.Models, s *metrics.Sample, text string,
-	claims []string) ([]ask.Verdict, error) {
-	return reading{faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt, text, s}.judge(ctx, m, claims)
-}
-
 // A reading is the text by which verdicts are given on statements, and the prompts that ask for them.
 type reading struct {
 	many, one *prompts.Prompt // the prompts: for a list of statements, and for a single one
-	text      string
+	text      metrics.Excerpt
 	sample    *metrics.Sample
 }
 
@@ -199,7 +201,7 @@ func (r reading) judge(ctx context.Context, m metrics.Models, claims []string) (
 	p := m.Prompts.For(r.many)
 	q := ask.Query{
 		Prompt: p,
-		Data:   verdictsData{r.text, claims, r.sample.Question, r.sample.History},
+		Data:   verdictsData{r.text.Row, r.text.Text, claims, r.sample.Question, r.sample.History},
 		Room:   tokensPerVerdict * len(claims),
 		Schema: verdictsSchema(len(claims)),
 		Draws:  1, // a judge that cannot do it is better asked one by one than by a new draw
@@ -228,6 +230,7 @@ func (r reading) judge(ctx context.Context, m metrics.Models, claims []string) (
 
 // verdictData is what faithfulness_verdict is rendered with.
 type verdictData struct {
+	Row                metrics.Row // as of verdictsData
 	Context, Statement string
 	Question           string
 	History            []metrics.Turn
@@ -238,7 +241,7 @@ func (r reading) judgeAlone(ctx context.Context, m metrics.Models, claim string)
 	p := m.Prompts.For(r.one)
 	q := ask.Query{
 		Prompt: p,
-		Data:   verdictData{r.text, claim, r.sample.Question, r.sample.History},
+		Data:   verdictData{r.text.Row, r.text.Text, claim, r.sample.Question, r.sample.History},
 		Schema: json.RawMessage(`{"type":"string","enum":["Yes","No"]}`),
 	}
 	return ask.Judge(ctx, m, q, func(got ask.Reply) (ask.Verdict, error) {
@@ -286,10 +289,7 @@ func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q",
 			metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
 	}
-	p, err := ask.PollInWindows(ctx, m, faithfulnessClaimYesPrompt, s.Contexts, len(claims),
-		func(text string, i int) any {
-			return verdictData{text, claims[i], s.Question, s.History}
-		})
+	p, err := pollClaims(ctx, m, s, claims)
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -304,10 +304,19 @@ func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 	return score, nil
 }
 
+// pollClaims asks of every claim whether the contexts support it, by first-token scoring.
+func pollClaims(ctx context.Context, m metrics.Models, s *metrics.Sample, claims []string) (ask.Poll, error) {
+	return ask.PollView(ctx, m, faithfulnessClaimYesPrompt, metrics.View{Sample: s}, len(claims),
+		func(part metrics.Excerpt, i int) any {
+			return verdictData{part.Row, part.Text, claims[i], s.Question, s.History}
+		})
+}
+
 // paperMetrics are those of the RAGAS paper, by its own methods.
 func paperMetrics() []metrics.Metric {
 	return []metrics.Metric{answerRelevanceQuestions(), contextRelevanceSentences(), faithfulnessClaims(),
-		faithfulnessClaimsLogit()}
+		faithfulnessClaimsLogit(), answerRelevanceOneQuestion(), contextRelevanceSentencesShort(),
+		faithfulnessClaimsShort()}
 }
 
 var faithfulnessClaimYesPrompt = prompts.Builtin("faithfulness_claim_yes", prompts.Example{

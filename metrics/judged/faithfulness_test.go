@@ -258,10 +258,10 @@ func TestTextPromptHasNoSchema(t *testing.T) {
 		},
 	}
 	sample := metrictest.Ferry()
-	verdicts, err := judge(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: fake}, Prompts: own},
-		&sample, "text", []string{"a b c", "d e f"})
-	if err != nil || pattern(verdicts) != "yn" {
-		t.Errorf("%s, %v", pattern(verdicts), err)
+	verdicts, _, err := judgeInWindows(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: fake}, Prompts: own},
+		&sample, []string{"a b c", "d e f"})
+	if err != nil || len(verdicts) != 2 || !verdicts[0].Yes || verdicts[1].Yes {
+		t.Errorf("%+v, %v", verdicts, err)
 	}
 }
 
@@ -405,7 +405,7 @@ func TestAnswerRelevanceWithBadVectors(t *testing.T) {
 		}}
 		sample := metrictest.Ferry()
 		_, err := scoreAnswerRelevance(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: fake,
-			backend.Embedder: &vectors{fake, vector}}}, &sample)
+			backend.Embedder: &vectors{fake, vector}}}, &sample, relevanceQuestions)
 		if err == nil || errors.Is(err, metrics.ErrBadReply) {
 			t.Errorf("vector %v: error %v", vector, err)
 		}
@@ -476,22 +476,6 @@ func TestContextRelevanceInWindows(t *testing.T) {
 		"20 of the contexts' 200 sentences") {
 		t.Errorf("the note says %q", note)
 	}
-}
-
-// pattern writes verdicts as a string: y, n, or - for none.
-func pattern(verdicts []ask.Verdict) string {
-	var b strings.Builder
-	for _, v := range verdicts {
-		switch {
-		case !v.Given:
-			b.WriteByte('-')
-		case v.Yes:
-			b.WriteByte('y')
-		default:
-			b.WriteByte('n')
-		}
-	}
-	return b.String()
 }
 
 // The verdicts that the built-in prompt shows are of the form that its schema asks for, one a statement.

@@ -59,7 +59,8 @@ func scoreSummary(ctx context.Context, m metrics.Models, s *metrics.Sample) (met
 	if len(questions) == 0 {
 		return metrics.Score{}, fmt.Errorf("%w: the judge found no key phrase in the text", metrics.ErrNotApplicable)
 	}
-	verdicts, err := reading{summaryVerdictsPrompt, summaryVerdictPrompt, s.Answer, s}.judge(ctx, m, questions)
+	verdicts, err := reading{summaryVerdictsPrompt, summaryVerdictPrompt, metrics.Excerpt{Text: s.Answer}, s}.judge(ctx, m,
+		questions)
 	if err != nil {
 		return metrics.Score{}, err
 	}
