@@ -83,18 +83,24 @@ func openSamples(o Options, m Models) int {
 
 // activeSamples returns the number of samples to score at once, of those that are open. In the row layout, the calls about
 // a sample share its prefill, which must stay in the judge's prefix cache until they are done: so no more than it
-// takes to fill the judge's slots with one call of each metric, and at least two: one may be down to its last reply.
+// takes to fill the judge's slots with one call of each metric, and at least two: one may be down to its last call. Where
+// replies are written, which take unequal time, it is twice as many.
 func activeSamples(ms []Metric, m Models, open int) int {
-	judge, asking := m.Role(backend.Judge), 0
+	judge, asking, writing := m.Role(backend.Judge), 0, false
 	for _, metric := range ms {
-		if metric.Asks[backend.Judge] != 0 {
+		ops := metric.Asks[backend.Judge]
+		if ops != 0 {
 			asking++
 		}
+		writing = writing || ops.Has(backend.CanGenerate)
 	}
 	if m.Prompts.Layout() != prompts.Row || judge == nil || asking == 0 {
 		return open
 	}
 	slots := judge.Info().Slots
+	if writing {
+		slots *= 2
+	}
 	return min(open, max(2, (slots+asking-1)/asking))
 }
 

@@ -395,8 +395,14 @@ func TestRunScoresFewSamplesAtOnce(t *testing.T) {
 	for _, tt := range []struct {
 		layout prompts.Layout
 		slots  int
+		ops    backend.Ops
 		most   int
-	}{{prompts.Row, 6, 3}, {prompts.Row, 1, 2}, {prompts.Classic, 6, 16}} {
+	}{
+		{prompts.Row, 6, backend.CanChoose, 3},
+		{prompts.Row, 6, backend.CanGenerate, 6},
+		{prompts.Row, 1, backend.CanChoose, 2},
+		{prompts.Classic, 6, backend.CanChoose, 16},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
 			active, most := map[string]int{}, 0
@@ -414,7 +420,7 @@ func TestRunScoresFewSamplesAtOnce(t *testing.T) {
 					}
 					return Score{Value: 1}, ctx.Err()
 				})
-				m.Asks = Asks{backend.Judge: backend.CanChoose}
+				m.Asks = Asks{backend.Judge: tt.ops}
 				return m
 			}
 			models := Models{Prompts: prompts.Set{}.In(tt.layout), Roles: Roles{
