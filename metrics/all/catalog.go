@@ -121,7 +121,7 @@ func Presets() []PresetList {
 	return []PresetList{
 		{"ragas-paper", "the three metrics of the RAGAS paper, by its methods",
 			[]string{"faithfulness/claims", "answer_relevance/questions", "context_relevance/sentences"}},
-		{"ragas-short", "the same three in short forms, in which the judge writes a fifth as much",
+		{"ragas-short", "the same three in short forms: verdicts by first-token scoring, sentences by their number, one question",
 			[]string{"faithfulness/claims_short", "answer_relevance/questions_short",
 				"context_relevance/sentences_short"}},
 		{"fast", "the cheapest good method of each dimension: an embedding model, no judge",
