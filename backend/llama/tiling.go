@@ -11,7 +11,7 @@ const block = 64
 // tiled returns how many of a job's first tokens are computed in tiles, given the tokens of its prompt and of what is
 // to be scored behind. It depends on nothing else. A piece that does not fill a tile is padded, so the last token of
 // a prompt stays out, and with it short texts to score: several draws of one prompt, or choices to score, then cost a
-// token each. Prompts that are hardly a tile stay out, too, and what leaves no room for padding at the end of a stream.
+// token each. What is shorter than a tile stays out, too, and what leaves no room for padding at the end of a stream.
 func (s *scheduler) tiled(prompt, scored int) int {
 	if !s.exact {
 		return prompt + scored
@@ -20,7 +20,7 @@ func (s *scheduler) tiled(prompt, scored int) int {
 	if scored >= block {
 		n += scored
 	}
-	if n <= wide {
+	if n < block {
 		return 0
 	}
 	return min(n, s.room-s.columns)

@@ -37,7 +37,7 @@ func TestTiled(t *testing.T) {
 			switch {
 			case n < 0 || n >= prompt+scored || n > s.room-s.columns:
 				t.Fatalf("%d + %d tokens, %d in tiles", prompt, scored, n)
-			case n > 0 && n <= wide, n == 0 && prompt+scored > 2*block:
+			case n > 0 && n < block, n == 0 && prompt+scored > 2*block:
 				t.Fatalf("%d + %d tokens, %d in tiles", prompt, scored, n)
 			case scored < block && n >= prompt:
 				t.Fatalf("%d tokens to score are in tiles", scored)
