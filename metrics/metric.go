@@ -130,6 +130,15 @@ type Result struct {
 	Calls  []string `json:"calls,omitempty"` // the cache keys of the answers used, in the order asked
 	Cost   *Cost    `json:"cost,omitempty"`  // of those answers; nil if the judge was not asked
 	Group  string   `json:"group,omitempty"` // the sample's
+	Drawn  *Drawn   `json:"drawn,omitempty"` // of a metric that was asked about some rows only
+}
+
+// Drawn says with what probability a row was drawn, of a metric that is asked about some rows only. In a stratum, which
+// holds rows that a cheap metric gave alike scores, it is the same for all: the share of the stratum's rows that were
+// asked.
+type Drawn struct {
+	Stratum     int     `json:"stratum"` // from 0 on, the lowest scores first; rows without a score are the last
+	Probability float64 `json:"probability"`
 }
 
 // A Cost is what the answers that a Result used cost the judge, in prompt tokens and completion tokens. It is the
@@ -144,6 +153,7 @@ type Kind string
 
 const (
 	NotApplicable Kind = "not_applicable" // counted apart from failures
+	NotAsked      Kind = "not_asked"      // the row was not drawn: counted apart from failures, too
 	BadReply      Kind = "bad_reply"
 	TooLong       Kind = "too_long"
 	Invalid       Kind = "invalid" // a sample that no model could be shown: text that is not UTF-8

@@ -220,10 +220,18 @@ func (r *runner) score(ctx context.Context, metric *Metric, s *Sample, results c
 	results <- result
 }
 
+// Lacks returns an error wrapping [ErrNotApplicable] if s does not fill what the metric needs.
+func (metric *Metric) Lacks(s *Sample) error {
+	if missing := metric.Needs &^ s.Fields(); missing != 0 {
+		return fmt.Errorf("%w: the sample has no %v", ErrNotApplicable, missing)
+	}
+	return nil
+}
+
 // Try scores s if it has what the metric needs, and checks what comes back.
 func (metric *Metric) Try(ctx context.Context, m Models, s *Sample) (score Score, err error) {
-	if missing := metric.Needs &^ s.Fields(); missing != 0 {
-		return Score{}, fmt.Errorf("%w: the sample has no %v", ErrNotApplicable, missing)
+	if err := metric.Lacks(s); err != nil {
+		return Score{}, err
 	}
 	defer func() {
 		if v := recover(); v != nil {

@@ -63,10 +63,11 @@ func TestImports(t *testing.T) {
 		"backend/llama/chat":      {"backend"},
 		// stats: a manifest holds calibration maps
 		"internal/runs":          {"backend", "metrics", "metrics/prompts", "internal/stats", "internal/parquet"},
+		"internal/budget":        {"backend", "metrics", "internal/runs", "internal/stats"},
 		"internal/runs/runstest": {"metrics", "internal/runs"},
 		"internal/study": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/dataset",
 			"internal/judge", "internal/runs", "internal/stats", "internal/study/labels"},
-		"internal/study/labels": {"metrics", "internal/dataset", "internal/runs"},
+		"internal/study/labels": {"metrics", "internal/dataset", "internal/runs", "internal/stats"},
 		"internal/desk":         {"metrics", "internal/report", "internal/study/labels"},
 		"internal/tokenizer":    {},
 		"internal/serve":        {"backend", "backend/openai/wire"},

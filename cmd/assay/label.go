@@ -27,7 +27,9 @@ metric's scores are not shown, since they would sway you.
 Rows are picked all along the metric's range, each with the same chance, which is what assay ppi must have, and after
 any number of labels you can stop. With --pick uncertain
 the rows come first whose scores are nearest to the middle: they teach a judge most (assay judge train), but
-are no fair sample, so keep them from assay ppi.
+are no fair sample, so keep them from assay ppi. With --pick active more rows are picked where the labels so far vary
+most among rows of alike scores; each label says from which stratum of scores its row was drawn, and assay ppi weights
+the rows by that. Each time the command is given it learns from the labels there are: -n 25, then -n 50, then -n 100.
 
 One key labels: 1 or 0, or with --scale 5 a digit from 1 to 5. Others: b back, s skip, m the whole texts, page by page, q quit.
 Where standard input is no terminal, each line is a key.
@@ -53,7 +55,7 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVarP(&o.metric, "metric", "m", "", "the metric whose scores rows are picked by, where the run has several")
 	f.IntVarP(&o.n, "count", "n", 50, "rows to label, those labelled earlier included")
 	f.IntVar(&o.scale, "scale", 0, "labels from 1 to `N`, at most 9 (default: 0 and 1)")
-	f.StringVar(&o.pick, "pick", "spread", "which rows: spread (fair) or uncertain (for training)")
+	f.StringVar(&o.pick, "pick", "spread", "which rows: spread (fair), active (fair by weights) or uncertain (for training)")
 	f.StringVar(&o.question, "ask", "", "what to ask of each row, in your `WORDS`")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of what is drawn at random")
 	if err := parse(f, args, 1, 1); err != nil {
@@ -70,7 +72,7 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	plan, err := o.plan(run, book)
+	plan, strata, err := o.plan(run, book)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	d := &desk.Desk{Book: book, Samples: samples, Scale: o.scale, Question: o.question, In: s.in, Out: s.out,
 		Terminal: s.outTerm}
 	if o.pick != "spread" {
-		d.Pick = o.pick
+		d.Pick = func(sample string) labels.Pick { return labels.Pick{How: o.pick, Stratum: strata[sample]} }
 	}
 	err = d.Work(ctx)
 	s.note("%d labels of %s are in %s", book.Labelled(run.Samples), filepath.Base(filepath.Clean(run.Dir)), o.file)
@@ -103,17 +105,17 @@ func (o *labelCommandOptions) check() error {
 		return usagef("-n is %d: it takes a positive number of rows", o.n)
 	case o.scale != 0 && (o.scale < 2 || o.scale > 9):
 		return usagef("--scale is %d: it takes a number from 2 to 9", o.scale)
-	case o.pick != "spread" && o.pick != "uncertain":
-		return usagef("--pick %q: spread or uncertain", o.pick)
+	case o.pick != "spread" && o.pick != "uncertain" && o.pick != "active":
+		return usagef("--pick %q: spread, active or uncertain", o.pick)
 	}
 	return nil
 }
 
-// plan lists the samples to show, in order: as many as are still wanted.
-func (o *labelCommandOptions) plan(run *runs.Scores, book *labels.Book) ([]string, error) {
+// plan lists the samples to show, in order: as many as are still wanted. With --pick active each has its stratum.
+func (o *labelCommandOptions) plan(run *runs.Scores, book *labels.Book) ([]string, map[string]labels.Stratum, error) {
 	m, err := run.One(o.metric)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	of := run.Of[m.Name]
 	var scored []string
@@ -123,13 +125,20 @@ func (o *labelCommandOptions) plan(run *runs.Scores, book *labels.Book) ([]strin
 		}
 	}
 	if len(scored) == 0 {
-		return nil, usagef("%s has no scores of %s", run.Dir, m.Name)
+		return nil, nil, usagef("%s has no scores of %s", run.Dir, m.Name)
+	}
+	wanted := o.n - book.Labelled(run.Samples)
+	if o.pick == "active" {
+		if wanted <= 0 {
+			return nil, nil, nil
+		}
+		plan, strata := labels.Active(scored, of, book.Label, wanted, m.Name, o.seed)
+		return plan, strata, nil
 	}
 	order := labels.Spread(scored, of, o.seed)
 	if o.pick == "uncertain" {
 		order = labels.Uncertain(order, of, (m.Min+m.Max)/2)
 	}
-	wanted := o.n - book.Labelled(run.Samples)
 	var plan []string
 	for _, id := range order {
 		if len(plan) >= wanted {
@@ -139,7 +148,7 @@ func (o *labelCommandOptions) plan(run *runs.Scores, book *labels.Book) ([]strin
 			plan = append(plan, id)
 		}
 	}
-	return plan, nil
+	return plan, nil, nil
 }
 
 // samples reads the samples of a plan from the dataset, in the plan's order.

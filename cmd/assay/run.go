@@ -40,6 +40,12 @@ Of several models, each has a name, and metrics say which one they ask:
   assay run --data qa.jsonl --encoder-model a=one.gguf --encoder-model b=other.gguf \
     --metrics faithfulness/encoder@a,faithfulness/encoder@b -o results
 
+An expensive metric need not be asked about every row. With --budget it is asked about as many as you say, and with
+--until-width until its mean is known so closely; a cheap metric, asked about every row, tells which rows say most. The
+mean and its interval are corrected for the choice (docs/statistics.md):
+
+  assay run --data qa.jsonl --metrics faithfulness --cheap faithfulness/blend --budget 20% -o results
+
 A TREC run is a dataset too, and relevance judgements may be in a file of their own:
 
   assay run --data bm25.run --qrels qrels.txt --metrics retrieval/ndcg@10,retrieval/recall@100 -o results
@@ -72,6 +78,7 @@ type runOptions struct {
 	seed        uint64
 	think       int
 	repeat      int
+	budget      budgetOptions
 	maxFailures string
 	format      string
 }
@@ -109,6 +116,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 		"let judges think before each reply, up to so many `TOKENS`: @think=TOKENS behind each metric that it concerns")
 	f.IntVar(&o.repeat, "repeat", 0,
 		"score each row `K` times where a judge writes: @draws=K behind each such metric, with flips and pass^k")
+	o.budget.add(f)
 	f.StringVar(&o.maxFailures, "max-failures", "",
 		"exit with 3 if more results fail than this count or `SHARE` (10, 5%)")
 	f.StringVar(&o.format, "format", "table", "how the summary is printed: "+strings.Join(report.Formats(), ", "))
@@ -188,6 +196,7 @@ type plan struct {
 	maps     []runs.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
+	budget   *runs.Budget     // nil: every metric is asked about every row
 	left     []metrics.Metric // of the preset or a profile, because the dataset lacks a column
 }
 
@@ -231,6 +240,9 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 	if p.failures, err = parseFailureLimit(o.maxFailures); err != nil {
 		return nil, usageError{err}
 	}
+	if err := o.budget.check(); err != nil {
+		return nil, usageError{err}
+	}
 	if o.limit < 0 {
 		return nil, usagef("--limit is %d: it takes a positive number of rows", o.limit)
 	}
@@ -241,7 +253,9 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 		return nil, usageError{err}
 	}
 	p.leaveOut(func(m metrics.Metric) bool { return o.preset != "" || o.ofProfile(m, profiled) })
-	if err := errors.Join(o.stack.checkNames(p.metrics), p.checkMaps(), o.checkData(&p)); err != nil {
+	p.metrics, p.budget, err = o.budget.choose(p.metrics, all.Selector{Own: own, Models: o.stack.names()},
+		p.data.Summary().Rows)
+	if err := errors.Join(err, o.stack.checkNames(p.metrics), p.checkMaps(), o.checkData(&p)); err != nil {
 		p.data.Close()
 		return nil, usageError{err}
 	}
@@ -371,6 +385,7 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 		Criteria: p.criteria,
 		Judges:   p.judged,
 		Seed:     o.seed,
+		Budget:   p.budget,
 	}
 	if p.reasons != metrics.DoubtfulReasons {
 		m.Config.Reasons = p.reasons
@@ -482,6 +497,10 @@ func (o *runOptions) score(
 	defer stop()
 
 	options := metrics.Options{Ready: func(metrics.Result) { meter.result() }}
+	if p.budget != nil {
+		all := func() iter.Seq2[*metrics.Sample, error] { return o.samples(ctx, p, 0) }
+		return o.budget.score(ctx, s, p, models, options, o.seed, all, w)
+	}
 	return metrics.Run(ctx, o.samples(ctx, p, w.Kept()), p.metrics, models, options, w.Write)
 }
 

@@ -15,10 +15,10 @@ import (
 // A Desk shows samples and takes down what is said of them.
 type Desk struct {
 	Book     *labels.Book
-	Samples  []*metrics.Sample // in the order in which they are shown
-	Scale    int               // labels are from 1 to Scale; 0: they are 0 and 1
-	Question string            // asked of each sample; "": none
-	Pick     string            // how the samples were picked; "" for fairly
+	Samples  []*metrics.Sample               // in the order in which they are shown
+	Scale    int                             // labels are from 1 to Scale; 0: they are 0 and 1
+	Question string                          // asked of each sample; "": none
+	Pick     func(sample string) labels.Pick // how one was picked; nil: each was as likely
 
 	In       io.Reader // where keys are pressed
 	Out      io.Writer
@@ -99,10 +99,10 @@ func (d *Desk) take(key rune) (turn, quit bool, err error) {
 	label, ok := d.label(key)
 	switch {
 	case ok:
-		err = d.Book.Put(id, &label, d.Pick)
+		err = d.Book.Put(id, &label, d.pick(id))
 		d.at++
 	case key == 's':
-		err = d.Book.Put(id, nil, d.Pick)
+		err = d.Book.Put(id, nil, d.pick(id))
 		d.at++
 	case key == 'b':
 		d.at = max(0, d.at-1)
@@ -116,6 +116,14 @@ func (d *Desk) take(key rune) (turn, quit bool, err error) {
 	}
 	d.page = 0
 	return true, false, err
+}
+
+// pick is how a sample was picked.
+func (d *Desk) pick(sample string) labels.Pick {
+	if d.Pick == nil {
+		return labels.Pick{}
+	}
+	return d.Pick(sample)
 }
 
 // label is what a key stands for.

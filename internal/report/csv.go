@@ -17,6 +17,10 @@ func writeCSV(w io.Writer, reports []*Report, _ Options) error {
 	if calibrated {
 		header = append(header, "calibrated", "calibrated_lo", "calibrated_hi")
 	}
+	asked := slices.ContainsFunc(reports, (*Report).asked)
+	if asked {
+		header = append(header, "not_asked", "rows_lo", "rows_hi")
+	}
 	c.Write(header) // errors stick: see Error below
 	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	numbers := func(s stats.Summary) (mean, lo, hi string) {
@@ -42,6 +46,13 @@ func writeCSV(w io.Writer, reports []*Report, _ Options) error {
 					mean, lo, hi = numbers(s.Calibrated.Stats)
 				}
 				row = append(row, mean, lo, hi)
+			}
+			if asked {
+				lo, hi = "", ""
+				if s.Active != nil && s.Active.OfRows != nil {
+					lo, hi = exact(s.Active.OfRows.Lo), exact(s.Active.OfRows.Hi)
+				}
+				row = append(row, strconv.Itoa(s.NotAsked), lo, hi)
 			}
 			c.Write(row)
 		}

@@ -127,6 +127,7 @@ type (
 		Bars                          []barView
 		Min, Max                      float64
 		Scored, Failed, NotApplicable int
+		Asked                         string // about how many rows, where not about all
 	}
 	barView  struct{ X, Y, Height, Label string }
 	factView struct{ Name, Value string }
@@ -183,6 +184,9 @@ func (s *Summary) view() metricView {
 	v := metricView{
 		Name: s.Name, Doc: s.Doc, Mean: s.mean(), LowerIsBetter: s.LowerIsBetter,
 		Min: s.Min, Max: s.Max, Scored: s.N, Failed: s.Failed, NotApplicable: s.NotApplicable,
+	}
+	if a := s.Active; a != nil {
+		v.Asked = fmt.Sprintf("asked about %d of %d rows", a.Asked, a.Rows)
 	}
 	if mean, interval := s.calibrated(); mean != "" {
 		v.Calibrated = fmt.Sprintf("calibrated %s%s", mean, when(interval != "", " ("+interval+")"))
@@ -251,8 +255,11 @@ func (r *Report) resultView(res metrics.Result) resultView {
 	v.Dimension, _, _ = strings.Cut(res.Metric, "/")
 	if res.Score == nil {
 		v.Value, v.Class, v.Error = "failed", "bad", clip(string(res.Kind)+": "+res.Error)
-		if res.Kind == metrics.NotApplicable {
+		switch res.Kind {
+		case metrics.NotApplicable:
 			v.Value, v.Class, v.Error = "n/a", "none", clip(res.Error)
+		case metrics.NotAsked:
+			v.Value, v.Class, v.Error = "not asked", "none", ""
 		}
 		return v
 	}

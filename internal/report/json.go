@@ -22,11 +22,13 @@ type JSONMetric struct {
 	N             int                  `json:"n"`
 	Failed        int                  `json:"failed"`
 	NotApplicable int                  `json:"not_applicable"`
+	NotAsked      int                  `json:"not_asked,omitempty"`
+	Asked         *JSONAsked           `json:"asked,omitempty"` // where the metric was asked about some rows only
 	Mean          *float64             `json:"mean,omitempty"`
 	Lo            *float64             `json:"lo,omitempty"`
 	Hi            *float64             `json:"hi,omitempty"`
 	Level         float64              `json:"level,omitempty"`  // of the interval
-	Method        string               `json:"method,omitempty"` // of the interval: bca, abc or exact
+	Method        string               `json:"method,omitempty"` // of the interval: bca, abc, exact or weighted
 	Spread        *float64             `json:"spread,omitempty"` // mean standard deviation behind a score
 	Draws         *JSONDraws           `json:"draws,omitempty"`  // of each sample, where there are several
 	Min           float64              `json:"min"`              // the metric's range
@@ -41,6 +43,15 @@ type JSONMetric struct {
 	Calls        int             `json:"calls"`         // answers of models used, over all samples
 	PromptTokens int             `json:"prompt_tokens"` // that the judge read for them
 	OutputTokens int             `json:"output_tokens"` // that it wrote
+}
+
+// A JSONAsked is about how many rows a metric was asked, and what is said of these rows alone.
+type JSONAsked struct {
+	Rows  int      `json:"rows"`  // that might have been
+	Asked int      `json:"asked"` // of them
+	Cheap string   `json:"cheap,omitempty"`
+	Lo    *float64 `json:"lo,omitempty"` // of the mean that these rows would have if all were asked
+	Hi    *float64 `json:"hi,omitempty"`
 }
 
 // A JSONCalibrated is the mean of the probabilities that a map makes of a metric's scores.
@@ -81,6 +92,12 @@ func (s *Summary) json(run string, config *runs.Config) JSONMetric {
 	}
 	if s.N > 0 {
 		m.Mean = &s.Stats.Mean
+	}
+	if a := s.Active; a != nil {
+		m.NotAsked, m.Asked = s.NotAsked, &JSONAsked{Rows: a.Rows, Asked: a.Asked, Cheap: s.cheap(config.Budget)}
+		if i := a.OfRows; i != nil {
+			m.Asked.Lo, m.Asked.Hi = &i.Lo, &i.Hi
+		}
 	}
 	if s.Spreads > 0 {
 		m.Spread = &s.Spread

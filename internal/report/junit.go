@@ -96,6 +96,9 @@ func (r *Report) junit(verdicts []Verdict) junitSuite {
 // line says all of a summary in a line.
 func (s *Summary) line() string {
 	text := fmt.Sprintf("scored %d, failed %d, not applicable %d", s.N, s.Failed, s.NotApplicable)
+	if a := s.Active; a != nil {
+		text += fmt.Sprintf(", not asked %d of %d", s.NotAsked, a.Rows)
+	}
 	if s.N > 0 {
 		text = "mean " + s.mean() + ", " + text
 	}

@@ -15,16 +15,18 @@ func writeMarkdown(w io.Writer, reports []*Report, o Options) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		ranged, calibrated := r.ranged(), r.calibrated()
-		fmt.Fprintf(&b, "%s\n\n| metric | mean | 95%% interval |%s n | failed | n/a |%s\n", escape(r.title()),
-			when(calibrated, " calibrated | 95% interval |"), when(ranged, " range |"))
-		fmt.Fprintf(&b, "| --- | ---: | ---: |%s ---: | ---: | ---: |%s\n", when(calibrated, " ---: | ---: |"),
+		ranged, calibrated, asked := r.ranged(), r.calibrated(), r.asked()
+		fmt.Fprintf(&b, "%s\n\n| metric | mean | 95%% interval |%s n | failed | n/a |%s%s\n", escape(r.title()),
+			when(calibrated, " calibrated | 95% interval |"), when(asked, " not asked |"), when(ranged, " range |"))
+		fmt.Fprintf(&b, "| --- | ---: | ---: |%s ---: | ---: | ---: |%s%s\n", when(calibrated, " ---: | ---: |"),
+			when(asked, " ---: |"),
 			when(ranged, " --- |"))
 		for i := range r.Metrics {
 			m := &r.Metrics[i]
 			mean, interval := m.calibrated()
-			fmt.Fprintf(&b, "| %s | %s | %s |%s %d | %d | %d |%s\n", escape(m.Name), m.mean(), m.interval(),
+			fmt.Fprintf(&b, "| %s | %s | %s |%s %d | %d | %d |%s%s\n", escape(m.Name), m.mean(), m.interval(),
 				when(calibrated, fmt.Sprintf(" %s | %s |", mean, interval)), m.N, m.Failed, m.NotApplicable,
+				when(asked, fmt.Sprintf(" %d |", m.NotAsked)),
 				when(ranged, fmt.Sprintf(" %v to %v |", m.Min, m.Max)))
 		}
 		for i, note := range r.Notes() {

@@ -27,6 +27,11 @@ func (r *Report) ranged() bool {
 	return false
 }
 
+// asked reports whether some metric was asked about some rows only.
+func (r *Report) asked() bool {
+	return slices.ContainsFunc(r.Metrics, func(s Summary) bool { return s.Active != nil })
+}
+
 // title says in one line what was run: the data and the models.
 func (r *Report) title() string {
 	c := r.Manifest.Config

@@ -243,6 +243,10 @@ func ppi(r *study.PPI) []section {
 		study.Bounds{Estimate: r.Estimate, Lo: r.Lo, Hi: r.Hi})
 	row(fmt.Sprintf("%d labels alone", r.Labeled), r.Classical)
 	t.rows = append(t.rows, []any{"the metric alone, uncorrected", value(r.Imputed), "", ""})
+	if r.Plain == nil { // rows with weights: there is no λ
+		note := fmt.Sprintf("as short an interval as from %.0f labels of rows that are all as likely", r.Effective)
+		return []section{t, {notes: append([]string{note}, r.Warnings...)}}
+	}
 	notes := []string{fmt.Sprintf("λ = %s (0: the scores do not count, 1: they count in full); as short an interval "+
 		"as from %.0f labels alone",
 		number(r.Lambda), r.Effective)}

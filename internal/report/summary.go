@@ -30,8 +30,10 @@ type Summary struct {
 	N             int   // scores
 	Failed        int   // samples without a score because something went wrong
 	NotApplicable int   // samples that the metric says nothing about
+	NotAsked      int   // samples that were not drawn, where the metric was asked about some only
 	Bins          []int // how many scores lie in each tenth of the range
 	Stats         stats.Summary
+	Active        *stats.Active        // beside Stats, which is of it, where the metric was asked about some rows only
 	Kinds         map[metrics.Kind]int // the failures by kind
 	Calls         int                  // answers of models used, over all samples
 	Cost          metrics.Cost         // of them
@@ -53,6 +55,7 @@ const (
 	bins         = 10
 	mostWorst    = 200
 	mostFailures = 100
+	mostStrata   = 1000 // into which rows are cut to be drawn from
 )
 
 // A View says how a run's scores are read.
@@ -110,6 +113,7 @@ type summarizer struct {
 	means    []stats.Mean
 	mapped   []stats.Mean // of the metrics that have probabilities beside the scores
 	drawn    []*drawing   // nil for the metrics that are drawn once
+	surveys  []survey     // of the metrics that were asked about some rows only
 	samples  int
 	open     Case // the sample whose results are being read
 	worst    ranking
@@ -123,8 +127,12 @@ func newSummarizer(m *runs.Manifest) *summarizer {
 		s.metrics = append(s.metrics, Summary{Metric: metric, Bins: make([]int, bins), Kinds: map[metrics.Kind]int{}})
 	}
 	s.means, s.mapped = make([]stats.Mean, len(s.metrics)), make([]stats.Mean, len(s.metrics))
+	s.surveys = make([]survey, len(s.metrics))
 	return s
 }
+
+// A survey is what becomes of the rows of a metric that was asked about some of them only.
+type survey struct{ scores, mapped stats.Survey }
 
 func (s *summarizer) add(r metrics.Result) error {
 	i, known := s.index[r.Metric]
@@ -139,6 +147,9 @@ func (s *summarizer) add(r metrics.Result) error {
 	if r.Cost != nil {
 		m.Cost.PromptTokens += r.Cost.PromptTokens
 		m.Cost.OutputTokens += r.Cost.OutputTokens
+	}
+	if r.Drawn != nil {
+		s.survey(i, r)
 	}
 	switch {
 	case r.Score != nil:
@@ -165,6 +176,8 @@ func (s *summarizer) add(r metrics.Result) error {
 		}
 	case r.Kind == metrics.NotApplicable:
 		m.NotApplicable++
+	case r.Kind == metrics.NotAsked:
+		m.NotAsked++
 	default:
 		m.Failed++
 		m.Kinds[r.Kind]++
@@ -182,8 +195,34 @@ func (s *summarizer) add(r metrics.Result) error {
 	return nil
 }
 
+// survey takes in a row that might have been asked about.
+func (s *summarizer) survey(i int, r metrics.Result) {
+	m := &s.metrics[i]
+	row := stats.SurveyRow{Stratum: r.Drawn.Stratum, Group: r.Group, Asked: r.Kind != metrics.NotAsked}
+	if r.Score != nil {
+		row.Scored, row.Value = true, r.Score.Value
+	}
+	mapped := row
+	if row.Scored && m.Calibration != nil {
+		row.Value = m.Calibration.Map.At(r.Score.Value)
+	}
+	s.surveys[i].scores.Add(row)
+	if m.Calibrated != nil {
+		if mapped.Scored {
+			mapped.Value = m.Calibrated.By.Map.At(r.Score.Value)
+		}
+		s.surveys[i].mapped.Add(mapped)
+	}
+}
+
 func check(r metrics.Result, m runs.Metric) error {
+	if d := r.Drawn; d != nil && !(d.Stratum >= 0 && d.Stratum <= mostStrata && d.Probability >= 0 && d.Probability <= 1) {
+		return fmt.Errorf("the row cannot have been drawn from stratum %d with the probability %v", d.Stratum,
+			d.Probability)
+	}
 	switch {
+	case r.Kind == metrics.NotAsked && r.Drawn == nil:
+		return errors.New("it was not asked, but does not say with what probability it might have been")
 	case r.Score == nil && r.Error == "":
 		return errors.New("neither a score nor an error")
 	case r.Score != nil && r.Error != "":
@@ -222,7 +261,7 @@ func (s *summarizer) close() {
 	failed := false
 	for _, r := range c.Results {
 		if r.Score == nil {
-			failed = failed || r.Kind != metrics.NotApplicable
+			failed = failed || r.Kind != metrics.NotApplicable && r.Kind != metrics.NotAsked
 			continue
 		}
 		m := s.metrics[s.index[r.Metric]]
@@ -253,9 +292,18 @@ func (s *summarizer) report(ctx context.Context) *Report {
 		}
 		o.Min, o.Max = m.Min, m.Max
 		m.Stats = s.means[i].Summary(o)
+		drawn := s.surveys[i].scores.Rows() > 0
+		if drawn {
+			a := s.surveys[i].scores.Estimate(o)
+			m.Active, m.Stats = &a, a.Summary()
+		}
 		if m.Calibrated != nil {
 			o.Min, o.Max = 0, 1
 			m.Calibrated.Stats = s.mapped[i].Summary(o)
+			if drawn {
+				mapped := s.surveys[i].mapped.Estimate(o)
+				m.Calibrated.Stats = mapped.Summary()
+			}
 		}
 	}
 	return &Report{
@@ -366,8 +414,11 @@ func (r *Report) Notes() []string {
 		note("%s of the dataset could not be read and %s left out", plural(data.BadRows, "row"), were(data.BadRows))
 	}
 	for _, m := range r.Metrics {
-		if have := m.N + m.Failed + m.NotApplicable; have != r.Samples && r.Manifest.Finished != nil {
+		if have := m.N + m.Failed + m.NotApplicable + m.NotAsked; have != r.Samples && r.Manifest.Finished != nil {
 			note("%s: results for %d of %d rows: the file is not as it was written", m.Name, have, r.Samples)
+		}
+		if m.Active != nil {
+			note("%s", m.askedNote(r.Manifest.Config.Budget))
 		}
 		if m.Failed > 0 {
 			note("%s: %d failed (%s)", m.Name, m.Failed, m.kinds())
@@ -398,6 +449,37 @@ func (r *Report) Notes() []string {
 		}
 	}
 	return append(notes, r.Manifest.Notes...)
+}
+
+// askedNote says about how many rows a metric was asked, how they were chosen and what the mean of all would be.
+func (s *Summary) askedNote(b *runs.Budget) string {
+	a := s.Active
+	text := fmt.Sprintf("%s: asked about %d of %d rows", s.Name, a.Asked, a.Rows)
+	if cheap := s.cheap(b); cheap != "" {
+		text += ", drawn by " + cheap
+	}
+	if i := a.OfRows; i != nil {
+		text += fmt.Sprintf("; the mean that all of these rows would have lies from %s to %s", number(i.Lo), number(i.Hi))
+	}
+	if i := a.Interval; i != nil && b != nil && b.Width > 0 && i.Hi-i.Lo > b.Width {
+		text += fmt.Sprintf("; the interval is not as narrow as %v, which was asked for", b.Width)
+		if a.Asked == a.Rows {
+			text += ": that takes more rows"
+		}
+	}
+	return text
+}
+
+// cheap names the metric by which rows were drawn; "" if the manifest does not say.
+func (s *Summary) cheap(b *runs.Budget) string {
+	if b == nil {
+		return ""
+	}
+	i := slices.IndexFunc(b.Metrics, func(m runs.Asked) bool { return m.Metric == s.Name })
+	if i < 0 {
+		return ""
+	}
+	return b.Metrics[i].Cheap
 }
 
 // kinds lists the failures by kind: "bad_reply 2, too_long 1".

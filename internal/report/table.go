@@ -51,11 +51,14 @@ func (r *Report) table(color bool) string {
 		},
 	})
 	header := table.Row{"metric", "mean", "95% interval"}
-	ranged, calibrated := r.ranged(), r.calibrated()
+	ranged, calibrated, asked := r.ranged(), r.calibrated(), r.asked()
 	if calibrated {
 		header = append(header, "calibrated", "95% interval")
 	}
 	header = append(header, "n", "failed", "n/a")
+	if asked {
+		header = append(header, "not asked")
+	}
 	if ranged {
 		header = append(header, "range")
 	}
@@ -72,6 +75,9 @@ func (r *Report) table(color bool) string {
 			row = append(row, mean, interval)
 		}
 		row = append(row, m.N, failed, m.NotApplicable)
+		if asked {
+			row = append(row, m.NotAsked)
+		}
 		if ranged {
 			row = append(row, fmt.Sprintf("%v to %v", m.Min, m.Max))
 		}
@@ -81,8 +87,12 @@ func (r *Report) table(color bool) string {
 		return table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight}
 	}
 	columns := []table.ColumnConfig{{Number: 1, WidthMax: 56}, right(2), right(3), right(4), right(5), right(6)}
-	if calibrated {
-		columns = append(columns, right(7), right(8))
+	numbers := len(header)
+	if ranged {
+		numbers-- // the last one is no number
+	}
+	for column := 7; column <= numbers; column++ {
+		columns = append(columns, right(column))
 	}
 	t.SetColumnConfigs(columns)
 	var b strings.Builder

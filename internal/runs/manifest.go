@@ -44,6 +44,7 @@ type Config struct {
 
 	// which verdicts of short forms have a reason; absent where it is the default
 	Reasons metrics.Reasons `json:"reasons,omitempty"`
+	Budget  *Budget         `json:"budget,omitempty"`
 
 	// the digest of the counts of tokens in the references, where a metric weighs by them
 	Frequencies string `json:"frequencies,omitempty"`
@@ -70,6 +71,20 @@ type Metric struct {
 	Max           float64 `json:"max"`
 	LowerIsBetter bool    `json:"lower_is_better,omitempty"`
 	Draws         int     `json:"draws,omitempty"` // how many times each sample is scored; absent: once
+}
+
+// A Budget says which metrics were asked about some of the rows only, and how many.
+type Budget struct {
+	Rows    int     `json:"rows,omitempty"`  // at most so many for each metric; 0: there is no such limit
+	Share   float64 `json:"share,omitempty"` // the same as a share of the rows
+	Width   float64 `json:"width,omitempty"` // until the interval is so narrow; 0: there is no such limit
+	Metrics []Asked `json:"metrics"`
+}
+
+// Asked is a metric that is asked about some rows, and the cheap one, asked about all, whose scores help to draw them.
+type Asked struct {
+	Metric string `json:"metric"`
+	Cheap  string `json:"cheap"`
 }
 
 // Calls counts what was asked of the models, over all attempts of a run.
@@ -119,6 +134,7 @@ func (c Config) Differs(d Config) string {
 		{"prompts", c.Prompts, d.Prompts},
 		{"seed", c.Seed, d.Seed},
 		{"choice of the verdicts with a reason (--reasons)", c.Reasons, d.Reasons},
+		{"budget", c.Budget, d.Budget},
 		{"count of tokens in the references", c.Frequencies, d.Frequencies},
 	} {
 		if part.name == "layout of the prompts" {

@@ -27,6 +27,7 @@ const (
 	manifestFile = "run.json"
 	resultsFile  = "results.jsonl"
 	lockFile     = "run.lock"
+	draftFile    = "draft.jsonl"
 	newSuffix    = ".new"
 )
 

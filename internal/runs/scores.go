@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/assay-eval/assay/internal/stats"
+	"github.com/assay-eval/assay/metrics"
 )
 
 // Scores are a run's, by metric and sample. Where a metric has none for a sample, the sample is not there.
@@ -12,6 +15,9 @@ type Scores struct {
 	Samples []string          // in the run's order
 	Group   map[string]string // of the samples that are in one
 	Of      map[string]map[string]float64
+
+	// Surveys are of the metrics that were asked about some rows only: their scores are no fair sample.
+	Surveys map[string]*stats.Survey
 }
 
 // LoadScores reads a run folder. Unlike a report, it takes memory for each score.
@@ -20,7 +26,8 @@ func LoadScores(ctx context.Context, dir string) (*Scores, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scores{Run: run, Group: map[string]string{}, Of: map[string]map[string]float64{}}
+	s := &Scores{Run: run, Group: map[string]string{}, Of: map[string]map[string]float64{},
+		Surveys: map[string]*stats.Survey{}}
 	for _, m := range run.Manifest.Config.Metrics {
 		s.Of[m.Name] = map[string]float64{}
 	}
@@ -42,11 +49,26 @@ func LoadScores(ctx context.Context, dir string) (*Scores, error) {
 		if r.Score != nil {
 			of[r.Sample] = r.Score.Value
 		}
+		if r.Drawn != nil {
+			s.survey(r)
+		}
 	}
 	if len(s.Samples) == 0 {
 		return nil, fmt.Errorf("%s holds no results", dir)
 	}
 	return s, nil
+}
+
+// survey takes in a row that a metric might have been asked about.
+func (s *Scores) survey(r metrics.Result) {
+	if s.Surveys[r.Metric] == nil {
+		s.Surveys[r.Metric] = &stats.Survey{}
+	}
+	row := stats.SurveyRow{Stratum: r.Drawn.Stratum, Group: r.Group, Asked: r.Kind != metrics.NotAsked}
+	if r.Score != nil {
+		row.Scored, row.Value = true, r.Score.Value
+	}
+	s.Surveys[r.Metric].Add(row)
 }
 
 // Pick finds metrics of the run by their names or dimensions; all of them if none is named.

@@ -85,10 +85,18 @@ func (w *Writer) begin(overwrite bool) error {
 func (w *Writer) path(name string) string { return filepath.Join(w.dir, name+w.suffix) }
 
 func (w *Writer) discard() error {
-	for _, name := range []string{manifestFile, resultsFile, manifestFile + newSuffix, resultsFile + newSuffix} {
-		if err := os.Remove(filepath.Join(w.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range []string{manifestFile, resultsFile, draftFile} {
+		if err := errors.Join(w.remove(name), w.remove(name+newSuffix)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// remove removes a file of the folder, if it is there.
+func (w *Writer) remove(name string) error {
+	if err := os.Remove(filepath.Join(w.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }
@@ -96,6 +104,9 @@ func (w *Writer) discard() error {
 // start begins an empty results file. The manifest is written last, so that it never describes
 // results of another run.
 func (w *Writer) start() error {
+	if err := w.remove(draftFile + w.suffix); err != nil {
+		return err
+	}
 	f, err := os.Create(w.path(resultsFile))
 	if err != nil {
 		return err
@@ -186,8 +197,11 @@ func (w *Writer) Close(calls Calls, finished bool) error {
 	if err := errors.Join(w.buf.Flush(), w.file.Sync(), w.file.Close(), w.writeManifest()); err != nil {
 		return err
 	}
-	if !finished || w.suffix == "" {
+	if !finished {
 		return nil
+	}
+	if err := w.remove(draftFile + w.suffix); err != nil || w.suffix == "" {
+		return err
 	}
 	// Both passes have one Config, so a crash between the renames leaves a consistent folder.
 	for _, name := range []string{resultsFile, manifestFile} {

@@ -10,6 +10,7 @@
 //	calibrate.go            calibration maps (Platt, isotonic), chosen by k-fold cross-validation
 //	paired.go, power.go     paired comparisons: randomisation test, t-test, power, minimum detectable effect
 //	ppi.go                  prediction-powered inference: a few labels and many scores
+//	active.go               active inference: values of rows that were drawn with unequal probabilities
 //
 // No number travels alone: a [Summary] or an [Estimate] carries how many values there were, a confidence interval
 // with the method that gave it, and warnings. Nothing is random from one run to the next: whatever is drawn

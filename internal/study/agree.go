@@ -94,6 +94,9 @@ func Agree(ctx context.Context, run *runs.Scores, l *labels.Set, o AgreeOptions)
 		m := match(l, run, c.scores, c.lowerIsBetter)
 		r := MetricAgreement{Metric: c.name, Field: l.Field, N: len(m.ids), LeftOut: len(l.Ratings) - len(m.ids),
 			LowerIsBetter: c.lowerIsBetter}
+		if run.Surveys[c.name] != nil {
+			r.warn("the metric was asked about some rows only, not all as likely: what follows is of those rows, unweighted")
+		}
 		r.correlate(m, draw)
 		if a.Binary {
 			r.classify(m, c, o.Threshold, draw)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/assay-eval/assay/backend"
@@ -63,6 +64,9 @@ func configChanges(base, other *runs.Run) []string {
 	}
 	if a.Dataset.Qrels != b.Dataset.Qrels || a.Dataset.Complete != b.Dataset.Complete {
 		add("other relevance judgements, or another use of them")
+	}
+	if !reflect.DeepEqual(a.Budget, b.Budget) {
+		add("another budget: other rows were asked about, or by another cheap metric")
 	}
 	if a.Seed != b.Seed {
 		add("another seed: %d, not %d", b.Seed, a.Seed)

@@ -18,6 +18,7 @@ var harmless = map[string]string{
 	"Metrics[0].Name":          "metrics are matched by their names",
 	"Metrics[0].Doc":           "words",
 	"Metrics[0].Source":        "words",
+	"Metrics[0].Draws":         "stands in the name, by which metrics are paired",
 	"Metrics[0].Min":           "another range is an error",
 	"Metrics[0].Max":           "likewise",
 	"Metrics[0].LowerIsBetter": "how scores are read",

@@ -33,7 +33,7 @@ type Difference struct {
 	Method        string      `json:"method,omitempty"` // of the interval
 	P             float64     `json:"p"`
 	PHolm         float64     `json:"p_holm"`
-	Test          string      `json:"test"`        // randomisation, or t for very many rows
+	Test          string      `json:"test"`        // randomisation, t for very many rows, z where some were not asked
 	T             *TTest      `json:"t,omitempty"` // Student's paired test, beside it
 	Effect        float64     `json:"effect"`      // Cohen's d_z
 	Better        int         `json:"better"`      // samples in which the run is better than the baseline
@@ -157,6 +157,10 @@ func (o *CompareOptions) difference(ctx context.Context, base, other *runs.Score
 	if d.N = len(ids); d.N == 0 {
 		return d
 	}
+	if base.Surveys[m.Name] != nil || other.Surveys[m.Name] != nil {
+		d.drawn(base, other, m)
+		return d
+	}
 	for i := range a {
 		d.BaselineMean += a[i] / float64(d.N)
 		d.Mean += b[i] / float64(d.N)
@@ -175,6 +179,41 @@ func (o *CompareOptions) difference(ctx context.Context, base, other *runs.Score
 				d.LeftOut, all))
 	}
 	return d
+}
+
+// drawn compares the means of runs of which one at least asked about some rows only. The rows that both asked about are
+// no fair sample, so the two estimates are taken for independent: of the same rows they are not, which makes the
+// interval too wide rather than too narrow.
+func (d *Difference) drawn(base, other *runs.Scores, m runs.Metric) {
+	o := stats.Options{Min: m.Min, Max: m.Max}
+	before, after := surveyOf(base, m.Name).Estimate(o), surveyOf(other, m.Name).Estimate(o)
+	d.BaselineMean, d.Mean, d.Test = before.Estimate, after.Estimate, "z"
+	d.Difference = after.Estimate - before.Estimate
+	d.P = 1
+	d.Warnings = append(d.Warnings, fmt.Sprintf("asked about %d of %d rows in the baseline, %d of %d in the run: their means "+
+		"are compared as of independent rows", before.Asked, before.Rows, after.Asked, after.Rows))
+	if before.Interval == nil || after.Interval == nil {
+		d.Warnings = append(d.Warnings, "no interval: too little was asked, or it does not vary")
+		return
+	}
+	half := math.Hypot(before.Interval.Hi-before.Interval.Lo, after.Interval.Hi-after.Interval.Lo) / 2
+	lo, hi := d.Difference-half, d.Difference+half
+	d.Lo, d.Hi, d.Method = &lo, &hi, string(stats.Weighted)
+	d.P = stats.NormalP(d.Difference, half, before.Interval.Level)
+}
+
+// surveyOf is the survey that a run's scores are of: of all rows with a score, if the metric was asked about all.
+func surveyOf(run *runs.Scores, metric string) *stats.Survey {
+	if s := run.Surveys[metric]; s != nil {
+		return s
+	}
+	s := &stats.Survey{}
+	for _, id := range run.Samples {
+		if v, ok := run.Of[metric][id]; ok {
+			s.Add(stats.SurveyRow{Group: run.Group[id], Asked: true, Scored: true, Value: v})
+		}
+	}
+	return s
 }
 
 func (d *Difference) take(p *stats.Pairing) {

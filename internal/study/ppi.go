@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/stats"
@@ -18,7 +19,7 @@ type System struct {
 	metric runs.Metric
 	labels *labels.Set
 	stats  *stats.PPI
-	plain  *stats.PPI         // with λ = 1
+	plain  *stats.PPI         // with λ = 1; nil where the labels are of rows that were not all as likely
 	scores map[string]float64 // of the metric, on the scale of the labels
 	notes  []string
 	level  float64
@@ -27,7 +28,17 @@ type System struct {
 // NewSystem estimates from a run and the labels of some of its samples what people would say of all, at a confidence
 // level.
 func NewSystem(run *runs.Scores, m runs.Metric, l *labels.Set, level float64) (*System, error) {
+	if run.Surveys[m.Name] != nil {
+		return nil, runs.Inputf("%s was asked about some of the rows of %s only, not all as likely", m.Name,
+			run.Dir).WithHint("name a metric that has scores of all rows with --metric")
+	}
 	sys := &System{run: run, metric: m, labels: l, level: level}
+	if len(l.Strata) > 0 {
+		if err := sys.weigh(); err != nil {
+			return nil, err
+		}
+		return sys, nil
+	}
 	sys.scale()
 	d := sys.data()
 	o := stats.Options{Level: level, Groups: d.groups}
@@ -40,6 +51,61 @@ func NewSystem(run *runs.Scores, m runs.Metric, l *labels.Set, level float64) (*
 		return nil, runs.Inputf("%s: %w", run.Dir, err)
 	}
 	return sys, nil
+}
+
+// weigh estimates from labels of rows that were picked from strata of a metric's scores, by the strata. Whatever other
+// rows are labelled count to the strata that they lie in. It is that metric that helps, by its strata.
+func (sys *System) weigh() error {
+	by := sys.labels.Strata[0].By
+	var lows []float64
+	for _, s := range sys.labels.Strata {
+		if s.By != by {
+			return runs.Inputf("the labelled rows were picked by %s and by %s", by, s.By).WithHint(
+				"keep the labels of each in a file of its own")
+		}
+		lows = append(lows, s.Low)
+	}
+	slices.Sort(lows)
+	of, ok := sys.run.Of[by]
+	if !ok {
+		return runs.Inputf("the labelled rows were picked by %s, which %s does not have", by, sys.run.Dir)
+	}
+	if sys.metric.Name != by {
+		return runs.Inputf("the labelled rows were picked by %s", by).WithHint("--metric %s says what they tell", by)
+	}
+	var s stats.Survey
+	for _, id := range sys.run.Samples {
+		v, scored := of[id]
+		if !scored {
+			continue
+		}
+		row := stats.SurveyRow{Group: sys.run.Group[id]}
+		if h, found := slices.BinarySearch(lows, v); found {
+			row.Stratum = h
+		} else {
+			row.Stratum = max(0, h-1)
+		}
+		if list := sys.labels.Ratings[id]; len(list) > 0 {
+			row.Asked, row.Scored, row.Value = true, true, labels.Mean(list)
+		}
+		s.Add(row)
+	}
+	a := s.Estimate(stats.Options{Level: sys.level})
+	if a.Interval == nil {
+		return runs.Inputf("%s: %s", sys.run.Dir, strings.Join(a.Warnings, "; "))
+	}
+	p := &stats.PPI{Estimate: a.Estimate, Interval: *a.Interval, Labelled: a.Asked, Scored: a.Rows - a.Asked,
+		Classical: a.Estimate, Alone: *a.Alike, Warnings: a.Warnings}
+	for _, v := range of {
+		p.Imputed += v / float64(len(of))
+	}
+	if width := a.Interval.Hi - a.Interval.Lo; width > 0 {
+		alike := (a.Alike.Hi - a.Alike.Lo) / width
+		p.Effective = float64(a.Asked) * alike * alike
+	}
+	sys.stats = p
+	sys.notes = append(sys.notes, "rows were picked where labels vary: each label counts for the rows of its stratum")
+	return nil
 }
 
 // ppiData are the rows of a system: the labelled ones and the others.
@@ -111,7 +177,7 @@ type PPI struct {
 	Labeled   int       `json:"labeled"`
 	Unlabeled int       `json:"unlabeled"`
 	Classical Bounds    `json:"classical"`        // the labels alone
-	Plain     Bounds    `json:"plain"`            // with λ = 1, as ARES computes it
+	Plain     *Bounds   `json:"plain,omitempty"`  // with λ = 1, as ARES computes it; absent where rows have weights
 	Imputed   float64   `json:"imputed"`          // the mean of all scores, as if they were labels
 	Effective float64   `json:"effective_labels"` // how many labels alone would say as much
 	Buy       *Purchase `json:"labels_for,omitempty"`
@@ -139,8 +205,11 @@ func (sys *System) PPI(width float64) PPI {
 		Lo: p.Interval.Lo, Hi: p.Interval.Hi,
 		Level: sys.level, Lambda: p.Lambda, Labeled: p.Labelled, Unlabeled: p.Scored,
 		Classical: Bounds{p.Classical, p.Alone.Lo, p.Alone.Hi},
-		Plain:     Bounds{sys.plain.Estimate, sys.plain.Interval.Lo, sys.plain.Interval.Hi},
 		Imputed:   p.Imputed, Effective: p.Effective, Warnings: slices.Concat(p.Warnings, sys.notes)}
+	if sys.plain == nil {
+		return r
+	}
+	r.Plain = &Bounds{sys.plain.Estimate, sys.plain.Interval.Lo, sys.plain.Interval.Hi}
 	if width == 0 {
 		width = (r.Hi - r.Lo) / 2
 	}
@@ -232,6 +301,9 @@ func decide(a, b *System) Decision {
 func paired(a, b *System) (ppiData, bool) {
 	x, y := a.scores, b.scores
 	var d ppiData
+	if a.plain == nil || b.plain == nil {
+		return d, false
+	}
 	var labelled, rest []string
 	for _, id := range a.run.Samples {
 		v, ok := x[id]

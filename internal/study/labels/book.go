@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 )
 
 // A Book is a file of labels. Lines that it does not know stay as they are.
@@ -23,6 +24,7 @@ type Book struct {
 type line struct {
 	raw     []byte
 	sample  string
+	label   json.RawMessage // absent or null: it was skipped
 	skipped bool
 }
 
@@ -56,7 +58,7 @@ func OpenBook(path string) (*Book, error) {
 			return nil, fmt.Errorf("%s, line %d: it is no label: {\"sample\": ID, \"label\": NUMBER}", path, n)
 		}
 		skipped := len(row.Label) == 0 || string(row.Label) == "null"
-		b.lines = append(b.lines, line{slices.Clone(lines.Bytes()), sample, skipped})
+		b.lines = append(b.lines, line{slices.Clone(lines.Bytes()), sample, row.Label, skipped})
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -86,17 +88,41 @@ func (b *Book) Seen(sample string) bool {
 	return slices.ContainsFunc(b.lines, func(l line) bool { return l.sample == sample })
 }
 
-// Put sets the label of a sample, nil if it was skipped, and has it on disk. Pick says how the sample was picked, ""
-// for fairly.
-func (b *Book) Put(sample string, label *int, pick string) error {
+// Label returns a sample's label; shown reports whether it has been looked at, and labelled whether it has a label.
+func (b *Book) Label(sample string) (label float64, shown, labelled bool) {
+	i := slices.IndexFunc(b.lines, func(l line) bool { return l.sample == sample })
+	if i < 0 {
+		return 0, false, false
+	}
+	list, err := parseRatings(b.lines[i].label, 0)
+	if err != nil || len(list) == 0 {
+		return 0, true, false
+	}
+	return Mean(list), true, true
+}
+
+// A Pick says how a sample was picked. The zero Pick is that each was as likely.
+type Pick struct {
+	How string // "uncertain" or "active"
+	Stratum
+}
+
+// Put sets the label of a sample, nil if it was skipped, and has it on disk.
+func (b *Book) Put(sample string, label *int, pick Pick) error {
 	var raw bytes.Buffer
 	e := json.NewEncoder(&raw)
 	e.SetEscapeHTML(false)
+	var stratum []float64
+	if pick.By != "" {
+		stratum = []float64{pick.Low, pick.High}
+	}
 	err := e.Encode(struct {
-		Sample string `json:"sample"`
-		Label  *int   `json:"label"`
-		Pick   string `json:"pick,omitempty"`
-	}{sample, label, pick})
+		Sample  string    `json:"sample"`
+		Label   *int      `json:"label"`
+		Pick    string    `json:"pick,omitempty"`
+		By      string    `json:"by,omitempty"`
+		Stratum []float64 `json:"stratum,omitempty"`
+	}{sample, label, pick.How, pick.By, stratum})
 	if err != nil {
 		return err
 	}
@@ -107,7 +133,10 @@ func (b *Book) Put(sample string, label *int, pick string) error {
 	if now.lines != nil {
 		b.lines = now.lines // with what someone else labelled meanwhile
 	}
-	l := line{bytes.TrimSpace(raw.Bytes()), sample, label == nil}
+	l := line{raw: bytes.TrimSpace(raw.Bytes()), sample: sample, skipped: label == nil}
+	if label != nil {
+		l.label = json.RawMessage(strconv.Itoa(*label))
+	}
 	if i := slices.IndexFunc(b.lines, func(l line) bool { return l.sample == sample }); i >= 0 {
 		b.lines[i] = l
 	} else {

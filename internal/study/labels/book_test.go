@@ -62,8 +62,8 @@ func TestLabelBook(t *testing.T) {
 	}
 	one, two := open(), open()
 	yes, no := 1, 0
-	for _, err := range []error{one.Put("a", &yes, ""), two.Put("b", &no, ""), one.Put("c", nil, ""),
-		two.Put("a", &no, "")} {
+	for _, err := range []error{one.Put("a", &yes, Pick{}), two.Put("b", &no, Pick{}), one.Put("c", nil, Pick{}),
+		two.Put("a", &no, Pick{})} {
 		if err != nil {
 			t.Fatal(err)
 		}

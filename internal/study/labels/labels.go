@@ -50,6 +50,7 @@ type Set struct {
 	Peers   map[string]map[string]float64 // scores that others computed, by name and sample
 	Raters  int                           // in the longest list
 	Unfair  int                           // rows that assay label did not pick fairly
+	Strata  []Stratum                     // that rows were picked from, if not each was as likely
 
 	group   map[string]string
 	foreign int // rows whose samples the run does not have
@@ -203,6 +204,9 @@ func (r *reader) row(l *Set, sample *metrics.Sample, run *runs.Scores, known map
 	if pick, ok := textOf(sample.Extra["pick"]); r.own && ok && pick == "uncertain" {
 		l.Unfair++
 	}
+	if s, ok := stratumOf(sample.Extra); r.own && ok && !slices.Contains(l.Strata, s) {
+		l.Strata = append(l.Strata, s)
+	}
 	l.Ratings[id] = append(l.Ratings[id], list...)
 	l.Raters = max(l.Raters, list[len(list)-1].Rater+1)
 	if sample.Group != "" {
@@ -254,6 +258,17 @@ func (r *reader) none(sum dataset.Summary, field string, foreign int) error {
 			strings.Join(slices.Sorted(maps.Keys(r.members)), ", "))
 	}
 	return fmt.Errorf("%s has no label %q: its columns are %s", sum.Name, field, strings.Join(columns, ", "))
+}
+
+// stratumOf is the stratum that a row of a file of labels names.
+func stratumOf(row map[string]json.RawMessage) (s Stratum, ok bool) {
+	by, named := textOf(row["by"])
+	var bounds []float64
+	if pick, _ := textOf(row["pick"]); pick != "active" || !named || json.Unmarshal(row["stratum"], &bounds) != nil ||
+		len(bounds) != 2 {
+		return s, false
+	}
+	return Stratum{By: by, Low: bounds[0], High: bounds[1]}, true
 }
 
 // Mean is the mean of a sample's ratings.

@@ -1,10 +1,62 @@
 package labels
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/assay-eval/assay/internal/stats"
 )
+
+// A Stratum is the samples whose scores by a metric lie between two values. Within one, each sample was as likely to be
+// picked.
+type Stratum struct {
+	By   string  // the metric
+	Low  float64 // the lowest score and
+	High float64 // the highest
+}
+
+// Active picks samples to label next, so many of them: more where the labels so far vary more among samples of alike
+// scores, in strata of which each sample is as likely as another. Seen reports a label, and whether the sample was shown
+// and whether it has a label. Returned are the samples, mixed, with the stratum of each.
+func Active(samples []string, of map[string]float64, seen func(sample string) (label float64, shown, labelled bool),
+	wanted int, by string, seed uint64) ([]string, map[string]Stratum) {
+	const most = 6 // strata: fewer than for an expensive metric, as people label fewer rows
+	values, known := make([]float64, len(samples)), make([]bool, len(samples))
+	for i, id := range samples {
+		values[i], known[i] = of[id], true
+	}
+	place, n := stats.Stratify(values, known, most)
+	bounds := make([]Stratum, n)
+	var s stats.Survey
+	open, asked := make([][]string, n), make([]int, n)
+	for i, id := range samples {
+		h := place[i]
+		if bounds[h].By == "" {
+			bounds[h] = Stratum{by, of[id], of[id]}
+		}
+		bounds[h].Low, bounds[h].High = min(bounds[h].Low, of[id]), max(bounds[h].High, of[id])
+		label, shown, labelled := seen(id)
+		s.Add(stats.SurveyRow{Stratum: h, Asked: shown, Scored: labelled, Value: label})
+		if shown {
+			asked[h]++
+		} else {
+			open[h] = append(open[h], id)
+		}
+	}
+	byNumber := func(a, b string) int { return cmp.Compare(stats.RowNumber(seed, a), stats.RowNumber(seed, b)) }
+	var plan []string
+	in := map[string]Stratum{}
+	for h, n := range s.Allocate(s.Asked() + wanted) {
+		slices.SortStableFunc(open[h], byNumber)
+		for _, id := range open[h][:n-asked[h]] {
+			plan, in[id] = append(plan, id), bounds[h]
+		}
+	}
+	slices.SortStableFunc(plan, byNumber)
+	return plan, in
+}
 
 // Spread puts samples into an order whose every beginning lies evenly along their scores, and in which each sample
 // has the same chance to be early. The samples, sorted by score and closed to a ring, are visited in steps of the
