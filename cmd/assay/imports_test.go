@@ -29,6 +29,7 @@ func TestImports(t *testing.T) {
 		"backend/linger":      {"backend"},
 		"backend/llama":       {"backend", "tokenize", "models", "models/gguf", "models/head", "backend/llama/grammar", "backend/llama/chat"},
 		"backend/ollama":      {"backend", "tokenize", "models"},
+		"backend/openai/wire": {},
 		"backend/onnx":        {"backend", "backend/onnx/bert", "backend/onnx/graph", "internal/tokenizer"},
 		"backend/onnx/graph":  {},
 		"backend/onnx/bert":   {"backend/onnx/graph", "models/gguf", "internal/tokenizer"},
