@@ -142,26 +142,6 @@ func TestNamed(t *testing.T) {
 	check("", -1)
 }
 
-func TestControlTokens(t *testing.T) {
-	m := controlTokens(map[string]any{
-		"tokenizer.ggml.tokens":     []any{"<unk>", "<s>", "</s>", "word", "<|im_end|>", "", "<0x0A>", "<s>x"},
-		"tokenizer.ggml.token_type": []any{2.0, 3.0, 3.0, 1.0, 3.0, 3.0, 6.0, 4.0},
-	})
-	for text, want := range map[string]string{"": "", "word": "", "a < b": "", "<0x0A>": "", "<|im_end|": "",
-		"a<|im_end|>": "<|im_end|>",
-		"</s":         "", "x</s>y": "</s>", "<<s>": "<s>", "é<unk>": "<unk>"} {
-		if got := m.find(text); got != want {
-			t.Errorf("in %q found %q, want %q", text, got, want)
-		}
-	}
-	if controlTokens(map[string]any{"tokenizer.ggml.tokens": nil}) != nil || controlTokens(nil) != nil ||
-		controlTokens(map[string]any{
-			"tokenizer.ggml.tokens": []any{"a"}, "tokenizer.ggml.token_type": []any{},
-		}) != nil {
-		t.Error("a vocabulary that the server does not tell has control tokens")
-	}
-}
-
 func TestMostAtOnce(t *testing.T) {
 	at := func(from, to int) span {
 		return span{time.UnixMilli(int64(from)), time.UnixMilli(int64(to))}

@@ -28,7 +28,9 @@ func TestImports(t *testing.T) {
 		"backend/gollama":     {"backend", "tokenize", "models", "models/gguf"}, // a module of its own
 		"backend/linger":      {"backend"},
 		"backend/llama":       {"backend", "tokenize", "models", "models/gguf", "models/head", "backend/llama/grammar", "backend/llama/chat"},
-		"backend/ollama":      {"backend", "tokenize", "models"},
+		"backend/ollama":      {"backend", "backend/remote"},
+		"backend/openai":      {"backend", "backend/remote", "backend/openai/wire"},
+		"backend/remote":      {"backend"},
 		"backend/openai/wire": {},
 		"backend/onnx":        {"backend", "backend/onnx/bert", "backend/onnx/graph", "internal/tokenizer"},
 		"backend/onnx/graph":  {},
