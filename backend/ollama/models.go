@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ollama/ollama/api"
@@ -185,21 +183,4 @@ func hasCapability(show *api.ShowResponse, name string) bool {
 func schemaIgnored(show *api.ShowResponse) bool {
 	parsed := show.Parser != "" || show.Details.Family == "gptoss" || show.Details.Family == "gpt-oss"
 	return parsed && hasCapability(show, "thinking")
-}
-
-// packagedStops returns the stop strings among the parameters that a model is packaged with, which the server
-// lists as lines of a name and a Go literal.
-func packagedStops(parameters string) []string {
-	var stops []string
-	for line := range strings.Lines(parameters) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name != "stop" {
-			continue
-		}
-		stop, err := strconv.Unquote(strings.TrimSpace(value))
-		if err == nil && stop != "" && !slices.Contains(stops, stop) {
-			stops = append(stops, stop)
-		}
-	}
-	return stops
 }

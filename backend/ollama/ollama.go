@@ -192,7 +192,7 @@ func (e *Engine) adopt(m *Model, show *api.ShowResponse, o Options) error {
 	}
 	e.name = m.Name
 	e.info = backend.Info{Model: o.Model, Digest: m.Digest, Context: context, Ops: m.Ops}
-	e.stops = packagedStops(show.Parameters)
+	e.stops = remote.PackagedStops(show.Parameters)
 	e.controls = remote.NewControls(show.ModelInfo)
 	if hasCapability(show, "thinking") {
 		e.think = &api.ThinkValue{Value: false}

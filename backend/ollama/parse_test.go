@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,27 +78,6 @@ func FuzzParseAddress(f *testing.F) {
 		again, err := parseAddress(u.Scheme + "://" + u.Host + "/" + u.Path)
 		if err != nil || !reflect.DeepEqual(again, u) {
 			t.Errorf("%q is %s, and that is %s, %v", address, u, again, err)
-		}
-	})
-}
-
-func TestPackagedStops(t *testing.T) {
-	got := packagedStops("temperature                    0.7\nstop                           \"<|user|>\"\n" +
-		"stop \"a\\nb\"\nstop \"<|user|>\"\nstop bare\nstop \"\"\nstopped \"x\"")
-	if want := []string{"<|user|>", "a\nb"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func FuzzPackagedStops(f *testing.F) {
-	f.Add("stop \"a\"\nstop \"b\"")
-	f.Add("stop `a`\nstop 'x'\nstop \"\\xff\"")
-	f.Fuzz(func(t *testing.T, parameters string) {
-		stops := packagedStops(parameters)
-		for i, stop := range stops {
-			if stop == "" || slices.Contains(stops[:i], stop) {
-				t.Errorf("%q has the stop strings %q", parameters, stops)
-			}
 		}
 	})
 }

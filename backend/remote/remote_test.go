@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,4 +71,25 @@ func TestControls(t *testing.T) {
 		}) != nil {
 		t.Error("a vocabulary that the server does not tell has control tokens")
 	}
+}
+
+func TestPackagedStops(t *testing.T) {
+	got := PackagedStops("temperature                    0.7\nstop                           \"<|user|>\"\n" +
+		"stop \"a\\nb\"\nstop \"<|user|>\"\nstop bare\nstop \"\"\nstopped \"x\"")
+	if want := []string{"<|user|>", "a\nb"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func FuzzPackagedStops(f *testing.F) {
+	f.Add("stop \"a\"\nstop \"b\"")
+	f.Add("stop `a`\nstop 'x'\nstop \"\\xff\"")
+	f.Fuzz(func(t *testing.T, parameters string) {
+		stops := PackagedStops(parameters)
+		for i, stop := range stops {
+			if stop == "" || slices.Contains(stops[:i], stop) {
+				t.Errorf("%q has the stop strings %q", parameters, stops)
+			}
+		}
+	})
 }
