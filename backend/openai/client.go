@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	maxAnswer   = 256 << 20        // bytes of an answer: the vectors of a batch, in decimal digits, are the longest
-	maxRefusal  = 64 << 10         // bytes of an error that are looked at
-	lookTimeout = 30 * time.Second // for questions that take no inference
-	maxRest     = time.Minute      // the longest that a server's Retry-After is heeded
+	maxAnswer   = 256 << 20       // bytes of an answer: the vectors of a batch, in decimal digits, are the longest
+	maxRefusal  = 64 << 10        // bytes of an error that are looked at
+	lookTimeout = 2 * time.Minute // for questions that take no inference: a busy server may have them wait
+	maxRest     = time.Minute     // the longest that a server's Retry-After is heeded
 )
 
 // A client talks to one server.

@@ -66,7 +66,7 @@ func (e *Engine) batch(output backend.Output, inputs []backend.Pair) int {
 // mayCut reports whether the server could cut an input without a word: it has a byte at least for every token.
 func (e *Engine) mayCut(p backend.Pair) bool {
 	const around = 4 // tokens that a model puts around a text
-	return e.said.kind != llamaServer && e.said.kind != assay && len(p.Text)+around > e.info.Context
+	return e.said.kind != llamaServer && e.said.kind != assay && e.info.Context > 0 && len(p.Text)+around > e.info.Context
 }
 
 // encode asks for the answers to one batch.

@@ -260,7 +260,7 @@ func (e *Engine) send(ctx context.Context, req *chatRequest, tokens int) (*chatA
 func (e *Engine) complete(ctx context.Context, req *backend.GenerateRequest, top int) (*reply, error) {
 	chat := e.chatRequest(req)
 	var rendered struct{ Prompt string }
-	err := e.client.look(ctx, e.client.side("apply-template"), &chatRequest{
+	err := e.client.ask(ctx, e.limit(bytesOf(req.Messages), 0), e.client.side("apply-template"), &chatRequest{
 		ChatRequest: wire.ChatRequest{Model: chat.Model, Messages: chat.Messages},
 		extras:      extras{TemplateArguments: chat.TemplateArguments}}, &rendered)
 	if err != nil {
@@ -370,7 +370,8 @@ func (e *Engine) examineTokens(ctx context.Context, list []backend.Message) erro
 		special bool
 		out     any
 	}{{true, &read}, {false, &spelt}} {
-		if err := e.client.look(ctx, e.client.side("tokenize"), request{Content: all, Special: ask.special}, ask.out); err != nil {
+		err := e.client.ask(ctx, e.limit(len(all), 0), e.client.side("tokenize"), request{all, ask.special, false}, ask.out)
+		if err != nil {
 			return e.explain(err)
 		}
 	}
