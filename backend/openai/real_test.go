@@ -164,10 +164,6 @@ func TestLlamaServerConformance(t *testing.T) {
 		conform(t, llama(t, "", writeTiny(t), "-c", "4096", "-np", "1", "--chat-template", "chatml"), "",
 			true, judge)
 	})
-	t.Run("Judge", func(t *testing.T) {
-		model := need(t, "ASSAY_TEST_JUDGE")[0]
-		conform(t, llama(t, "", model, "-c", "2048", "-np", "2"), "", true, judge)
-	})
 	t.Run("Embed", func(t *testing.T) {
 		model := need(t, "ASSAY_TEST_EMBED")[0]
 		conform(t, llama(t, "", model, "--embeddings"), "", true, backend.CanEmbed)
@@ -301,20 +297,21 @@ func TestLlamaServerNumbers(t *testing.T) {
 	}
 }
 
-// ollamaServer runs a real Ollama server with the model of a file.
-func ollamaServer(t *testing.T, variable string) *process {
+// ollamaServer runs a real Ollama server with the model of a file, and lines for its Modelfile.
+func ollamaServer(t *testing.T, model string, lines ...string) *process {
 	t.Helper()
-	env := need(t, "ASSAY_TEST_OLLAMA", variable)
+	binary := need(t, "ASSAY_TEST_OLLAMA")[0]
 	address, dir := free(t), t.TempDir()
-	cmd := exec.Command(env[0], "serve")
+	cmd := exec.Command(binary, "serve")
 	cmd.Env = append(os.Environ(), "HOME="+dir, "USERPROFILE="+dir, "OLLAMA_HOST="+address,
-		"OLLAMA_MODELS="+filepath.Join(dir, "models"), "OLLAMA_NUM_PARALLEL=1", "OLLAMA_CONTEXT_LENGTH=1024")
+		"OLLAMA_MODELS="+filepath.Join(dir, "models"), "OLLAMA_NUM_PARALLEL=1", "OLLAMA_CONTEXT_LENGTH=4096")
 	p := start(t, address, "/api/version", cmd)
 	file := filepath.Join(dir, "Modelfile")
-	if err := os.WriteFile(file, []byte("FROM "+env[1]+"\nPARAMETER num_thread 1\n"), 0o666); err != nil {
+	lines = append([]string{"FROM " + model, "PARAMETER num_thread 1"}, lines...)
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	create := exec.CommandContext(t.Context(), env[0], "create", "model", "-f", file)
+	create := exec.CommandContext(t.Context(), binary, "create", "model", "-f", file)
 	create.Env = cmd.Env
 	if out, err := create.CombinedOutput(); err != nil {
 		t.Fatalf("ollama create: %v\n%s", err, out)
@@ -323,14 +320,18 @@ func ollamaServer(t *testing.T, variable string) *process {
 }
 
 func TestOllamaConformance(t *testing.T) {
-	t.Run("Judge", func(t *testing.T) {
-		p := ollamaServer(t, "ASSAY_TEST_JUDGE")
+	t.Run("Tiny", func(t *testing.T) {
+		p := ollamaServer(t, writeTiny(t),
+			`TEMPLATE "{{ range .Messages }}[{{ .Role }}] {{ .Content }}\n{{ end }}[assistant] "`, `PARAMETER stop "[user]"`)
 		e := p.open(t, Options{Model: "model"})
-		if i := e.Info(); i.Context != 1024 || !strings.HasPrefix(i.Engine, "openai: Ollama 0.") ||
+		if i := e.Info(); i.Context != 4096 || !strings.HasPrefix(i.Engine, "openai: Ollama 0.") ||
 			strings.Contains(i.Engine, "by name") {
 			t.Errorf("Info is %+v", i)
 		}
-		long := question(strings.Repeat("old ", 1100), 4)
+		if len(e.stops) != 1 {
+			t.Errorf("the model is packaged with the stop strings %q", e.stops)
+		}
+		long := question(strings.Repeat("old ", 4096), 4)
 		long.Messages = append(long.Messages, backend.Message{Role: backend.Assistant, Text: "I see."},
 			backend.Message{Role: backend.User, Text: "And now?"})
 		if _, err := e.Generate(t.Context(), long); !errors.Is(err, backend.ErrPromptTooLong) {
@@ -339,6 +340,6 @@ func TestOllamaConformance(t *testing.T) {
 		conform(t, p, "model", true, judge)
 	})
 	t.Run("Embed", func(t *testing.T) {
-		conform(t, ollamaServer(t, "ASSAY_TEST_EMBED"), "model", true, backend.CanEmbed)
+		conform(t, ollamaServer(t, need(t, "ASSAY_TEST_EMBED")[0]), "model", true, backend.CanEmbed)
 	})
 }
