@@ -179,3 +179,38 @@ func TestLikeliest(t *testing.T) {
 		}
 	}
 }
+
+// TestReadingIsScoring checks that a chat, read as the tokens that it is rendered to, has the probabilities that a
+// continuation of it has.
+func TestReadingIsScoring(t *testing.T) {
+	testLib(t)
+	check := func(e *Engine, within float64) {
+		t.Helper()
+		req := &backend.ScoreRequest{Messages: say("user", "is it so"), Continuations: []string{"no it is a grey day"}}
+		want, err := e.Score(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prompt, _, list, err := e.continuations(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tokens []int32
+		for _, token := range slices.Concat(prompt, list[0]) {
+			tokens = append(tokens, int32(token))
+		}
+		got := forecastOf(t, e, tokens, 0).LogProbs[0][len(prompt)-1:]
+		if len(got) != len(want.LogProbs[0]) {
+			t.Fatalf("%d probabilities, want %d", len(got), len(want.LogProbs[0]))
+		}
+		for i := range got {
+			if math.Abs(got[i]-want.LogProbs[0][i]) > within {
+				t.Errorf("token %d has %v, as a continuation %v", i, got[i], want.LogProbs[0][i])
+			}
+		}
+	}
+	check(open(t, Options{Model: tinyModel{template: plainTemplate}.write(t), Slots: 2, Context: 256}), 0)
+	t.Run("judge", func(t *testing.T) {
+		check(open(t, Options{Model: fromEnv(t, "ASSAY_TEST_JUDGE", "a TinyLlama GGUF"), Slots: 2, Context: 256}), 0)
+	})
+}

@@ -83,7 +83,7 @@ func (o *serveOptions) run(ctx context.Context, s *std) error {
 		Encoder: st.roles[backend.Encoder], Vocabulary: st.words}, token)
 	err = serve.Run(ctx, listener, server, serveGrace, log.New(s, "", 0))
 	calls := st.calls()
-	s.note("%d answers were computed, and %d came from the cache", calls.Computed, calls.Cached)
+	s.note("answers: %d computed, %d from the cache", calls.Computed, calls.Cached)
 	return err
 }
 

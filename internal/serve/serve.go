@@ -12,6 +12,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
@@ -113,14 +114,23 @@ func answering[Q any](f func(context.Context, *Q) (any, error)) http.HandlerFunc
 
 // send writes an answer. A client that has left misses it.
 func send(w http.ResponseWriter, status int, answer any) {
-	body, err := json.Marshal(answer)
-	if err != nil { // a number that JSON cannot hold, say
+	body, err := marshal(answer)
+	if err != nil {
 		status = http.StatusInternalServerError
-		body, _ = json.Marshal(wire.ErrorBody{Error: &wire.Error{Message: err.Error(), Type: "server_error"}})
+		body, _ = marshal(wire.ErrorBody{Error: &wire.Error{Message: err.Error(), Type: "server_error"}})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	w.Write(body)
+}
+
+// marshal is json.Marshal, but leaves text as it reads. It fails where an answer has a number that JSON cannot hold.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 func fail(w http.ResponseWriter, status int, e *wire.Error) {

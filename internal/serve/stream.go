@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/assay-eval/assay/backend/openai/wire"
@@ -14,9 +13,9 @@ type stream []any
 func (s stream) send(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, chunk := range s {
-		body, err := json.Marshal(chunk)
+		body, err := marshal(chunk)
 		if err != nil {
-			body, _ = json.Marshal(wire.ErrorBody{Error: &wire.Error{Message: err.Error(), Type: "server_error"}})
+			body, _ = marshal(wire.ErrorBody{Error: &wire.Error{Message: err.Error(), Type: "server_error"}})
 		}
 		w.Write(append(append([]byte("data: "), body...), "\n\n"...))
 	}
