@@ -108,6 +108,10 @@ type GenerateRequest struct {
 	// Documents are what the chat template puts where it has a place for documents. They need CanReadDocuments.
 	Documents []string `json:"documents,omitempty"`
 
+	// Tokens are the prompt in place of Messages and Documents: token ids of the model's vocabulary, read as they are, with
+	// no chat template and nothing else around them. They need CanReadTokens.
+	Tokens []int32 `json:"tokens,omitempty"`
+
 	// Schema is a JSON Schema that a reply which was not cut satisfies, by constrained decoding. It needs CanConstrain.
 	Schema json.RawMessage `json:"schema,omitempty"`
 
@@ -144,17 +148,38 @@ type Generation struct {
 	OutputTokens int        `json:"output_tokens"` // completion tokens
 }
 
-// A ScoreRequest asks for the log-likelihood of each continuation of one prompt.
+// A ScoreRequest asks for the log-likelihood of each continuation of one prompt, or that of a text in tokens.
 type ScoreRequest struct {
 	Messages      []Message `json:"messages"`
 	Documents     []string  `json:"documents,omitempty"` // as of a GenerateRequest
 	Continuations []string  `json:"continuations"`       // each what the assistant would say next
+
+	// Tokens are what the model reads in place of the above, as of a GenerateRequest: each but the first is scored given
+	// all before it.
+	Tokens []int32 `json:"tokens,omitempty"`
+
+	// Likely is how many of the tokens that the model finds likeliest are told at each place of Tokens, at most MaxLikely.
+	Likely int `json:"likely,omitempty"`
 }
 
-// Scores holds, for each continuation, the natural-log probability of each of its tokens.
+// MaxLikely is the most that [ScoreRequest.Likely] may be.
+const MaxLikely = 20
+
+// Scores holds, for each continuation, the natural-log probability of each of its tokens. Of Tokens it holds one list, one
+// shorter than they are: nothing comes before the first.
 type Scores struct {
 	LogProbs     [][]float64 `json:"logprobs"` // as many lists as continuations, each value at most 0
 	PromptTokens int         `json:"prompt_tokens"`
+
+	// Likely are, where they were asked for, the likeliest tokens behind each of Tokens, the likeliest first; of those that
+	// are equally likely, the one with the smaller id. The last are what the model would go on with.
+	Likely [][]LikelyToken `json:"likely,omitempty"`
+}
+
+// A LikelyToken is a token that may come next.
+type LikelyToken struct {
+	ID      int32   `json:"id"`
+	LogProb float64 `json:"logprob"` // natural, at most 0
 }
 
 // Sentinel errors: see [Backend] for what each means. Test with errors.Is.

@@ -154,9 +154,47 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestTokens checks which requests can have tokens for a prompt, and that those need the ability.
+func TestTokens(t *testing.T) {
+	check := func(valid bool, g *GenerateRequest) {
+		t.Helper()
+		g.MaxTokens = 1
+		if err := g.Check(); (err == nil) != valid || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v, want valid %v", *g, err, valid)
+		}
+	}
+	messages := []Message{{Role: User, Text: "a"}}
+	check(true, &GenerateRequest{Tokens: []int32{1, 0}})
+	check(true, &GenerateRequest{Tokens: []int32{1}, Schema: []byte(`{}`)})
+	check(false, &GenerateRequest{Tokens: []int32{}})
+	check(false, &GenerateRequest{Tokens: []int32{1, -1}})
+	check(false, &GenerateRequest{Tokens: []int32{1}, Messages: messages})
+	check(false, &GenerateRequest{Tokens: []int32{1}, Documents: []string{"a"}})
+	score := func(valid bool, s *ScoreRequest) {
+		t.Helper()
+		if err := s.Check(); (err == nil) != valid || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v, want valid %v", *s, err, valid)
+		}
+	}
+	score(true, &ScoreRequest{Tokens: []int32{1}})
+	score(true, &ScoreRequest{Tokens: []int32{1}, Likely: MaxLikely})
+	score(false, &ScoreRequest{Tokens: []int32{1}, Likely: MaxLikely + 1})
+	score(false, &ScoreRequest{Tokens: []int32{1}, Likely: -1})
+	score(false, &ScoreRequest{Tokens: []int32{-1}})
+	score(false, &ScoreRequest{Tokens: []int32{1}, Continuations: []string{"a"}})
+	score(false, &ScoreRequest{Tokens: []int32{1}, Messages: messages})
+	score(false, &ScoreRequest{Messages: messages, Continuations: []string{"a"}, Likely: 1})
+	if ops := (&GenerateRequest{Tokens: []int32{1}}).Needs(); ops != CanGenerate|CanReadTokens {
+		t.Errorf("a prompt of tokens needs %v", ops)
+	}
+	if ops := (&ScoreRequest{Tokens: []int32{1}}).Needs(); ops != CanReadTokens {
+		t.Errorf("tokens to score need %v", ops)
+	}
+}
+
 // TestOutputs checks that each output takes an ability of its own, by which it is refused.
 func TestOutputs(t *testing.T) {
-	seen := CanGenerate | CanScore | CanConstrain | CanChoose | CanMark | CanReadDocuments
+	seen := CanGenerate | CanScore | CanConstrain | CanChoose | CanMark | CanReadDocuments | CanReadTokens
 	for _, output := range Outputs() {
 		if op := output.Op(); op == 0 || seen.Has(op) {
 			t.Errorf("%s takes the ability %v", output, op)

@@ -34,11 +34,22 @@ func (r *GenerateRequest) Check() error {
 			return fmt.Errorf("stop string: %w", err)
 		}
 	}
+	if len(r.Tokens) > 0 {
+		return checkTokens(r.Tokens, len(r.Messages)+len(r.Documents))
+	}
 	return checkMessages(r.Messages, r.Documents)
 }
 
 // Check is [GenerateRequest.Check] for a ScoreRequest.
 func (r *ScoreRequest) Check() error {
+	switch {
+	case r.Likely < 0 || r.Likely > MaxLikely:
+		return fmt.Errorf("%w: %d likely tokens, not in 0 to %d", ErrInvalid, r.Likely, MaxLikely)
+	case len(r.Tokens) > 0:
+		return checkTokens(r.Tokens, len(r.Messages)+len(r.Documents)+len(r.Continuations))
+	case r.Likely > 0:
+		return fmt.Errorf("%w: likely tokens are told at places of tokens, and there are none", ErrInvalid)
+	}
 	if len(r.Continuations) == 0 {
 		return fmt.Errorf("%w: no continuations", ErrInvalid)
 	}
@@ -51,6 +62,24 @@ func (r *ScoreRequest) Check() error {
 		}
 	}
 	return checkMessages(r.Messages, r.Documents)
+}
+
+// checkTokens reports what can be no tokens. Which ids there are is for the engine to say, by [UnknownID].
+func checkTokens(tokens []int32, others int) error {
+	if others > 0 {
+		return fmt.Errorf("%w: tokens are read in place of messages, documents and continuations, not beside them", ErrInvalid)
+	}
+	for i, id := range tokens {
+		if id < 0 {
+			return fmt.Errorf("%w: token %d has the id %d, negative", ErrInvalid, i, id)
+		}
+	}
+	return nil
+}
+
+// UnknownID returns the error for one of Tokens that a model's vocabulary lacks. It wraps [ErrInvalid].
+func UnknownID(info Info, id int32, size int) error {
+	return fmt.Errorf("%w: %s has the tokens 0 to %d, not %d", ErrInvalid, info.Model, size-1, id)
 }
 
 func checkMessages(messages []Message, documents []string) error {
@@ -94,10 +123,13 @@ func CheckText(text string) error {
 	return nil
 }
 
-// NeedsOf returns the abilities beyond its operation's that a chat takes. Engines refuse it by [Unsupported] where they
+// NeedsOf returns the abilities beyond its operation's that a prompt takes. Engines refuse it by [Unsupported] where they
 // lack one.
-func NeedsOf(messages []Message, documents []string) Ops {
+func NeedsOf(messages []Message, documents []string, tokens []int32) Ops {
 	var ops Ops
+	if len(tokens) > 0 {
+		ops |= CanReadTokens
+	}
 	if len(documents) > 0 {
 		ops |= CanReadDocuments
 	}
@@ -110,10 +142,12 @@ func NeedsOf(messages []Message, documents []string) Ops {
 }
 
 // Needs returns the abilities that r takes.
-func (r *GenerateRequest) Needs() Ops { return CanGenerate | NeedsOf(r.Messages, r.Documents) }
+func (r *GenerateRequest) Needs() Ops {
+	return CanGenerate | NeedsOf(r.Messages, r.Documents, r.Tokens)
+}
 
 // Needs returns the abilities that r takes: of CanScore and CanChoose either will do, which is for the engine to say.
-func (r *ScoreRequest) Needs() Ops { return NeedsOf(r.Messages, r.Documents) }
+func (r *ScoreRequest) Needs() Ops { return NeedsOf(r.Messages, r.Documents, r.Tokens) }
 
 // Needs returns the abilities that r takes.
 func (r *EncodeRequest) Needs() Ops {

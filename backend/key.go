@@ -51,6 +51,7 @@ func GenerateKey(info Info, req *GenerateRequest) Key {
 	if req.Once {
 		h.text("once")
 	}
+	h.tokens(req.Tokens, 0)
 	return h.sum()
 }
 
@@ -75,6 +76,7 @@ func ScoreKey(info Info, req *ScoreRequest) Key {
 	for _, c := range req.Continuations {
 		h.text(c)
 	}
+	h.tokens(req.Tokens, req.Likely)
 	return h.sum()
 }
 
@@ -132,6 +134,18 @@ func (h *hasher) documents(documents []string) {
 	h.int(len(documents))
 	for _, d := range documents {
 		h.text(d)
+	}
+}
+
+func (h *hasher) tokens(tokens []int32, likely int) {
+	if len(tokens) == 0 && likely == 0 {
+		return
+	}
+	h.int(-5)
+	h.int(likely)
+	h.int(len(tokens))
+	for _, id := range tokens {
+		h.int(int(id))
 	}
 }
 

@@ -79,6 +79,7 @@ func TestKeyFields(t *testing.T) {
 	pair := Pair{Query: "query", Text: "text", Marks: []Mark{{2, "eos"}}}
 	marked := []Mark{{1, "sep"}}
 	generate.Documents, score.Documents = []string{"a document"}, []string{"a document"}
+	generate.Tokens, score.Tokens, score.Likely = []int32{1, 15043}, []int32{1, 15043}, 1
 	for i := range generate.Messages { // score has the same
 		generate.Messages[i].Marks = marked
 	}
@@ -120,7 +121,7 @@ func TestKeyFields(t *testing.T) {
 			}
 		}
 	})
-	if want := 9 + 17 + 8 + 2 + 13; n < want {
+	if want := 9 + 17 + 8 + 2 + 13 + 4 + 5; n < want {
 		t.Errorf("%d changes were tried, want at least %d", n, want)
 	}
 	if after := keys(info, generate, score); after != before {
@@ -156,7 +157,7 @@ func changeEach(v reflect.Value, name string, changed func(name string)) {
 		try("", reflect.ValueOf(v.String()+"x").Convert(v.Type()))
 	case reflect.Bool:
 		try("", reflect.ValueOf(!v.Bool()))
-	case reflect.Int:
+	case reflect.Int, reflect.Int32:
 		try("", reflect.ValueOf(v.Int()+1).Convert(v.Type()))
 	case reflect.Uint, reflect.Uint64:
 		try("", reflect.ValueOf(v.Uint()+1).Convert(v.Type()))
@@ -229,6 +230,12 @@ func TestKeyBoundaries(t *testing.T) {
 	gen("ab, then marked b", []Message{{Role: User, Text: "ab"}, {Role: User, Text: "b", Marks: mark("eos")}}, nil)
 	gen("x and a document", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Documents = []string{"ab"} })
 	gen("x and two", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Documents = []string{"a", "b"} })
+	gen("x and a token", []Message{{Role: User, Text: "x"}}, func(r *GenerateRequest) { r.Tokens = []int32{1} })
+	gen("no message and a token", nil, func(r *GenerateRequest) { r.Tokens = []int32{1} })
+	gen("no message and two", nil, func(r *GenerateRequest) { r.Tokens = []int32{1, 1} })
+	check("score tokens", ScoreKey(info, &ScoreRequest{Tokens: []int32{1, 2}}))
+	check("score tokens, likely ones", ScoreKey(info, &ScoreRequest{Tokens: []int32{1, 2}, Likely: 1}))
+	check("score one token more", ScoreKey(info, &ScoreRequest{Tokens: []int32{1, 2, 0}}))
 	check("rerank, the text ab", EncodeKey(info, HeadOutputs, Pair{Query: "", Text: "ab"}))
 
 	// And at random: what differs in any way has another key.

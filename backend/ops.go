@@ -17,6 +17,7 @@ const (
 
 	CanMark          // Marks in messages and pairs
 	CanReadDocuments // Generate and Score with Documents
+	CanReadTokens    // Generate and Score with Tokens
 )
 
 // Has reports whether o includes every ability in want.
@@ -26,7 +27,7 @@ func (o Ops) Has(want Ops) bool { return o&want == want }
 func (o Ops) String() string {
 	var names []string
 	for i, name := range []string{"generate", "embed", "score", "constrain", "rerank", "choose", "embed tokens",
-		"label tokens", "mark", "read documents"} {
+		"label tokens", "mark", "read documents", "read tokens"} {
 		if o.Has(1 << i) {
 			names = append(names, name)
 		}

@@ -119,7 +119,8 @@ func (f *Fake) Info() backend.Info {
 	}
 	if info.Ops == 0 {
 		info.Ops = backend.CanGenerate | backend.CanEmbed | backend.CanScore | backend.CanChoose | backend.CanClassify |
-			backend.CanEmbedTokens | backend.CanLabelTokens | backend.CanMark | backend.CanReadDocuments
+			backend.CanEmbedTokens | backend.CanLabelTokens | backend.CanMark | backend.CanReadDocuments |
+			backend.CanReadTokens
 	}
 	return info
 }
@@ -139,7 +140,10 @@ func (f *Fake) Generate(ctx context.Context, req *backend.GenerateRequest) (*bac
 	if needs := req.Needs(); !info.Ops.Has(needs) {
 		return nil, backend.Unsupported(info, needs)
 	}
-	prompt := promptTokens(req.Messages, req.Documents)
+	if err := knownIDs(info, req.Tokens); err != nil {
+		return nil, err
+	}
+	prompt := promptTokens(req.Messages, req.Documents) + len(req.Tokens)
 	if prompt+req.MaxTokens > info.Context {
 		return nil, &backend.TooLongError{Tokens: prompt + req.MaxTokens, Limit: info.Context}
 	}
@@ -254,7 +258,13 @@ func (f *Fake) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.S
 	if needs := req.Needs(); !info.Ops.Has(needs) {
 		return nil, backend.Unsupported(info, needs)
 	}
-	prompt := promptTokens(req.Messages, req.Documents)
+	if err := knownIDs(info, req.Tokens); err != nil {
+		return nil, err
+	}
+	prompt := promptTokens(req.Messages, req.Documents) + len(req.Tokens)
+	if prompt > info.Context {
+		return nil, &backend.TooLongError{Tokens: prompt, Limit: info.Context}
+	}
 	for _, c := range req.Continuations {
 		if n := prompt + Tokens(c); n > info.Context {
 			return nil, &backend.TooLongError{Tokens: n, Limit: info.Context}
@@ -270,6 +280,9 @@ func (f *Fake) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.S
 	logProbs := f.LogProbs
 	if logProbs == nil {
 		logProbs = babbleLogProbs
+	}
+	if len(req.Tokens) > 0 {
+		return babbleTokens(req), nil
 	}
 	s := &backend.Scores{PromptTokens: prompt}
 	for _, c := range req.Continuations {
@@ -377,7 +390,7 @@ func cut(text string, req *backend.GenerateRequest) *backend.Generation {
 	}
 }
 
-// Babble is nonsense without end: it fills MaxTokens. It depends on the messages and, at a temperature
+// Babble is nonsense without end: it fills MaxTokens. It depends on the messages or tokens and, at a temperature
 // above 0, on the seed and the draw.
 func Babble(req *backend.GenerateRequest) string {
 	h := fnv.New64a()
@@ -389,6 +402,9 @@ func Babble(req *backend.GenerateRequest) string {
 	}
 	for _, d := range req.Documents {
 		fmt.Fprintf(h, "document %d %s", len(d), d)
+	}
+	for _, id := range req.Tokens {
+		fmt.Fprintf(h, "token %d", id)
 	}
 	seed := uint64(0)
 	if req.Sampling.Temperature > 0 {
@@ -417,6 +433,48 @@ func babbleLogProbs(messages []backend.Message, continuation string) []float64 {
 		continuation = continuation[size:]
 	}
 	return probs
+}
+
+// FakeVocabulary is how many tokens a Fake knows by their ids.
+const FakeVocabulary = 1000
+
+func knownIDs(info backend.Info, tokens []int32) error {
+	for _, id := range tokens {
+		if id >= FakeVocabulary {
+			return backend.UnknownID(info, id, FakeVocabulary)
+		}
+	}
+	return nil
+}
+
+// babbleTokens finds the tokens that follow a certain one, which hangs on all that came before, each half as likely as the
+// one before it, and all but twenty of them next to impossible.
+func babbleTokens(req *backend.ScoreRequest) *backend.Scores {
+	s := &backend.Scores{LogProbs: [][]float64{{}}, PromptTokens: len(req.Tokens)}
+	h := fnv.New32a()
+	for i, id := range req.Tokens {
+		fmt.Fprintf(h, "%d ", id)
+		first := int32(h.Sum32() % FakeVocabulary)
+		logProb := func(id int32) float64 {
+			if place := (id - first + FakeVocabulary) % FakeVocabulary; place < backend.MaxLikely {
+				return math.Log(0.5) * float64(place+1)
+			}
+			return -100
+		}
+		if i+1 < len(req.Tokens) {
+			s.LogProbs[0] = append(s.LogProbs[0], logProb(req.Tokens[i+1]))
+		}
+		if req.Likely == 0 {
+			continue
+		}
+		var list []backend.LikelyToken
+		for k := range int32(req.Likely) {
+			id := (first + k) % FakeVocabulary
+			list = append(list, backend.LikelyToken{ID: id, LogProb: logProb(id)})
+		}
+		s.Likely = append(s.Likely, list)
+	}
+	return s
 }
 
 // Vector embeds a text as the hashed counts of its words, scaled to length 1: the more words two texts

@@ -55,6 +55,9 @@ func Run(t *testing.T, c Config) {
 	if s.info.Ops.Has(backend.CanChoose) {
 		t.Run("Choose", s.testChoose)
 	}
+	if s.info.Ops.Has(backend.CanReadTokens) {
+		t.Run("Tokens", s.testReadTokens)
+	}
 	for _, e := range encodings() {
 		if s.info.Ops.Has(e.output.Op()) {
 			t.Run(e.name, func(t *testing.T) { s.testEncode(t, e) })
@@ -216,6 +219,14 @@ func (s *suite) testUnsupportedParts(t *testing.T) {
 	marks := []backend.Mark{{At: 2, Token: "eos"}}
 	check("marks", backend.CanMark, func(m *[]backend.Message, _ *[]string) { (*m)[0].Marks = marks })
 	check("documents", backend.CanReadDocuments, func(_ *[]backend.Message, d *[]string) { *d = []string{"It rains."} })
+	if !s.info.Ops.Has(backend.CanReadTokens) {
+		if s.info.Ops.Has(backend.CanGenerate) {
+			_, err := s.b.Generate(t.Context(), &backend.GenerateRequest{Tokens: []int32{5, 6}, MaxTokens: 1})
+			checkError(t, "Generate from tokens", err, errors.ErrUnsupported)
+		}
+		_, err := s.b.Score(t.Context(), &backend.ScoreRequest{Tokens: []int32{5, 6}})
+		checkError(t, "Score of tokens", err, errors.ErrUnsupported)
+	}
 	if s.info.Ops.Has(backend.CanClassify) && !s.info.Ops.Has(backend.CanMark) {
 		req := &backend.EncodeRequest{Output: backend.HeadOutputs, Inputs: []backend.Pair{{Text: "Hello.", Marks: marks}}}
 		_, err := s.b.Encode(t.Context(), req)

@@ -32,6 +32,7 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 		own: func(req *backend.GenerateRequest) *backend.GenerateRequest {
 			own := *req
 			own.Messages, own.Documents = ownMessages(req.Messages), slices.Clone(req.Documents)
+			own.Tokens = slices.Clone(req.Tokens)
 			own.Schema = slices.Clone(req.Schema)
 			own.Stop = slices.Clone(req.Stop)
 			return &own
@@ -62,7 +63,7 @@ func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backen
 		own: func(req *backend.ScoreRequest) *backend.ScoreRequest {
 			own := *req
 			own.Messages, own.Documents = ownMessages(req.Messages), slices.Clone(req.Documents)
-			own.Continuations = slices.Clone(req.Continuations)
+			own.Continuations, own.Tokens = slices.Clone(req.Continuations), slices.Clone(req.Tokens)
 			return &own
 		},
 		record: func(req *backend.ScoreRequest) any { return scoreRecord{*req} },
@@ -71,7 +72,7 @@ func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backen
 		decode: decodeJSON[backend.Scores],
 		cloned: func(s *backend.Scores) *backend.Scores {
 			own := *s
-			own.LogProbs = clonedLists(s.LogProbs)
+			own.LogProbs, own.Likely = clonedLists(s.LogProbs), clonedLists(s.Likely)
 			return &own
 		},
 	})

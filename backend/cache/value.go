@@ -249,10 +249,24 @@ func checkScores(s *backend.Scores) error {
 	}
 	for _, list := range s.LogProbs {
 		for _, v := range list {
-			if !(v <= 0) || math.IsInf(v, 0) {
-				return fmt.Errorf("%v is not the logarithm of a probability", v)
+			if err := checkLogProb(v); err != nil {
+				return err
 			}
 		}
+	}
+	for _, list := range s.Likely {
+		for _, token := range list {
+			if err := checkLogProb(token.LogProb); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkLogProb(v float64) error {
+	if !(v <= 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("%v is not the logarithm of a probability", v)
 	}
 	return nil
 }

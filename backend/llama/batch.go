@@ -74,6 +74,9 @@ func (s *scheduler) piece(st *stream, most int) piece {
 	n := min(st.left(), most)
 	if st.tiling() {
 		n = min(st.tiles.tiled(st.have), max(block, most/block*block))
+		if st.job.from < st.have+n { // a pass gives so many logits
+			n = min(n, max(block, s.outputs/block*block))
+		}
 	} else {
 		n = min(n, wide, st.tiles.plain(st.have))
 	}

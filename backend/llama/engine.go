@@ -17,6 +17,8 @@ type Engine struct {
 	jobs  chan *job
 	texts chan *textJob
 
+	forecasts forecasts
+
 	closing sync.Once
 	quit    chan struct{} // closed when Close is called
 	gone    chan struct{} // closed when everything is freed

@@ -72,7 +72,10 @@ func (e *Engine) newWriting(ctx context.Context, req *backend.GenerateRequest, w
 		return nil, err
 	}
 	defer leave()
-	prompt, tiles, err := e.prompt(req.Messages, req.Documents)
+	prompt, tiles, err := e.tokens(req.Tokens)
+	if len(req.Tokens) == 0 {
+		prompt, tiles, err = e.prompt(req.Messages, req.Documents)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -271,7 +271,7 @@ func (m *model) ops() backend.Ops {
 	switch {
 	case m.writer != nil:
 		ops |= backend.CanGenerate | backend.CanScore | backend.CanChoose | backend.CanConstrain |
-			backend.CanMark
+			backend.CanMark | backend.CanReadTokens
 	case m.encdec != nil: // the vocabulary of T5 has no braces
 		ops |= backend.CanGenerate | backend.CanScore | backend.CanChoose | backend.CanMark
 	}

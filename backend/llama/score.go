@@ -27,6 +27,9 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 	if needs := req.Needs(); !e.info.Ops.Has(needs) {
 		return nil, backend.Unsupported(e.info, needs)
 	}
+	if len(req.Tokens) > 0 {
+		return e.read(ctx, req)
+	}
 	prompt, tiles, continuations, err := e.continuations(ctx, req)
 	if err != nil {
 		return nil, err

@@ -12,13 +12,12 @@ import (
 	"github.com/assay-eval/assay/backend"
 )
 
-// plainScore evaluates tokens in a context of their own, one piece after another, and returns the
+// plainScore evaluates tokens in a context of their own, one piece of a width after another, and returns the
 // log-probability of each token from the given one on.
-func plainScore(t *testing.T, m *model, tokens []llama.Token, from int) []float64 {
+func plainScore(t *testing.T, m *model, tokens []llama.Token, from, width int) []float64 {
 	t.Helper()
-	const width = 32
 	c := llama.ContextDefaultParams()
-	c.NCtx, c.NSeqMax, c.NBatch, c.NUbatch = 4096, 1, width, width
+	c.NCtx, c.NSeqMax, c.NBatch, c.NUbatch = 4096, 1, uint32(width), uint32(width)
 	c.NThreads, c.NThreadsBatch = 1, 1
 	c.FlashAttentionType = llama.FlashAttentionTypeEnabled
 	ctx, err := llama.InitFromModel(m.handle, c)
@@ -26,7 +25,7 @@ func plainScore(t *testing.T, m *model, tokens []llama.Token, from int) []float6
 		t.Fatal(err)
 	}
 	defer llama.Free(ctx)
-	batch := llama.BatchInit(width, 0, 1)
+	batch := llama.BatchInit(int32(width), 0, 1)
 	defer llama.BatchFree(batch)
 	var list []float64
 	for at := 0; at < len(tokens)-1; at += width {
@@ -80,7 +79,7 @@ func TestExactScores(t *testing.T) {
 		t.Fatalf("the prompt is computed in tiles, %+v: it must be shorter for this test", tiles)
 	}
 	for i, c := range list {
-		want := plainScore(t, e.model, slices.Concat(prompt, c), len(prompt))
+		want := plainScore(t, e.model, slices.Concat(prompt, c), len(prompt), 32)
 		got := alone.LogProbs[i]
 		if len(got) != len(want) {
 			t.Fatalf("continuation %d has %d values, want %d", i, len(got), len(want))

@@ -75,9 +75,6 @@ type entry struct {
 	Root    string          `json:"root"`    // vLLM, SGLang: where its files are
 	Aliases []string        `json:"aliases"` // llama-server
 	Meta    json.RawMessage `json:"meta"`    // llama-server: sizes
-	Digest  string          `json:"digest"`  // assay
-	Engine  string          `json:"engine"`  // assay
-	Slots   int             `json:"slots"`   // assay
 }
 
 var (

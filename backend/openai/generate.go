@@ -40,20 +40,12 @@ type extras struct {
 	GuidedJSON        json.RawMessage `json:"guided_json,omitempty"`
 	JSONSchema        json.RawMessage `json:"json_schema,omitempty"`
 
-	// vLLM and assay: the log-probabilities of the messages themselves, the last of which is not ended.
-	PromptLogProbs       *int  `json:"prompt_logprobs,omitempty"`
-	AddGenerationPrompt  *bool `json:"add_generation_prompt,omitempty"`
-	ContinueFinalMessage bool  `json:"continue_final_message,omitempty"`
-
 	RenderOnly bool `json:"_debug_render_only,omitempty"` // Ollama: answer with the prompt
 }
 
 // A chatAnswer is an answer with what some servers add.
 type chatAnswer struct {
 	wire.ChatCompletion
-	PromptLogProbs []map[string]struct {
-		LogProb float64 `json:"logprob"`
-	} `json:"prompt_logprobs"`
 	Debug struct {
 		Rendered string `json:"rendered_template"`
 	} `json:"_debug_info"`
@@ -299,7 +291,7 @@ func (e *Engine) explain(err error) error {
 	switch {
 	case !errors.As(err, &r) || errors.Is(err, backend.ErrUnavailable):
 		return err
-	case r.says("context length", "context size", "context window", "maximum model length", "context_length_exceeded",
+	case r.says("prompt too long", "context length", "context size", "context window", "maximum model length", "context_length_exceeded",
 		"too large to process", "maximum allowed number of tokens"):
 		return &backend.TooLongError{Limit: e.info.Context}
 	case r.says("unexpectedly stopped"): // Ollama, when what runs the model died

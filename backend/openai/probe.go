@@ -104,9 +104,11 @@ func (e *Engine) probeScore(ctx context.Context) (backend.Ops, error) {
 	return backend.CanScore | backend.CanChoose, nil
 }
 
-// probeEmbed asks for a vector, but not of a reranker: llama-server would send what happens to lie in its memory.
+// probeEmbed asks for a vector, but not where one is sent that means nothing: of a reranker llama-server sends what
+// happens to lie in its memory, and of a model that writes Ollama sends what no one trained.
 func (e *Engine) probeEmbed(ctx context.Context) (backend.Ops, error) {
-	if e.said.kind == llamaServer && e.info.Ops.Has(backend.CanClassify) {
+	if e.said.kind == llamaServer && e.info.Ops.Has(backend.CanClassify) ||
+		e.said.kind == ollama && e.info.Ops.Has(backend.CanGenerate) {
 		return 0, nil
 	}
 	if _, err := e.embed(ctx, backend.Texts("a bird")); err != nil {

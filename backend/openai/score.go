@@ -31,7 +31,7 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
-	first := &backend.GenerateRequest{Messages: req.Messages, Documents: req.Documents, MaxTokens: 1}
+	first := &backend.GenerateRequest{Messages: req.Messages, Documents: req.Documents, Tokens: req.Tokens, MaxTokens: 1}
 	if err := e.admit(first); err != nil {
 		return nil, err
 	}
@@ -130,11 +130,8 @@ func (e *Engine) teach(
 				return nil, fmt.Errorf("the tokens of the continuation %.40q do not begin where the prompt ends", c)
 			}
 		} else {
-			from = slices.IndexFunc(answer.PromptLogProbs, func(m map[string]struct {
-				LogProb float64 `json:"logprob"`
-			}) bool {
-				return len(m) > 0
-			})
+			from = slices.IndexFunc(answer.PromptLogProbs,
+				func(m map[string]wire.PromptLogProb) bool { return len(m) > 0 })
 		}
 		list, err := e.given(answer, max(from, 0), ids)
 		if err != nil {

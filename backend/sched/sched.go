@@ -14,6 +14,7 @@ package sched
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -92,7 +93,7 @@ func (s *Scheduler) Info() backend.Info { return s.info }
 // Generate waits for a slot and asks the engine.
 func (s *Scheduler) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
 	var g *backend.Generation
-	err := s.do(ctx, prompt(req.Messages), func() (err error) {
+	err := s.do(ctx, prompt(req.Messages, req.Tokens), func() (err error) {
 		g, err = s.engine.Generate(ctx, req)
 		return err
 	})
@@ -105,7 +106,7 @@ func (s *Scheduler) Generate(ctx context.Context, req *backend.GenerateRequest) 
 // Score waits for a slot and asks the engine.
 func (s *Scheduler) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
 	var scores *backend.Scores
-	err := s.do(ctx, prompt(req.Messages), func() (err error) {
+	err := s.do(ctx, prompt(req.Messages, req.Tokens), func() (err error) {
 		scores, err = s.engine.Score(ctx, req)
 		return err
 	})
@@ -130,8 +131,11 @@ func (s *Scheduler) Close() error {
 }
 
 // prompt is the text in which prompts may have a prefix in common.
-func prompt(messages []backend.Message) string {
+func prompt(messages []backend.Message, tokens []int32) string {
 	var b strings.Builder
+	for _, id := range tokens {
+		b.Write(binary.LittleEndian.AppendUint32(nil, uint32(id)))
+	}
 	for _, m := range messages {
 		b.WriteString(string(m.Role))
 		b.WriteByte(0)

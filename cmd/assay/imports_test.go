@@ -73,6 +73,7 @@ func TestImports(t *testing.T) {
 		"internal/study/labels": {"metrics", "internal/dataset", "internal/runs"},
 		"internal/desk":         {"metrics", "internal/report", "internal/study/labels"},
 		"internal/tokenizer":    {},
+		"internal/serve":        {"backend", "backend/openai/wire"},
 	}
 	lines := append(imports(t, ".", module+"..."), imports(t, "../../backend/gollama", "./...")...)
 	seen := 0

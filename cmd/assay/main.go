@@ -35,6 +35,9 @@ Make
   answer     answer questions from documents: a plain RAG to score
   testset    make questions, with good and bad answers, out of documents
 
+Offer
+  serve      models to other programs on this machine, by OpenAI's routes
+
 Look
   metrics    list the metrics, or explain one
   models     list, inspect, import, verify and tune models and engines
@@ -90,6 +93,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return judgeCommand(ctx, std, args)
 	case "label":
 		return labelCommand(ctx, std, args)
+	case "serve":
+		return serveCommand(ctx, std, args)
 	case "metrics":
 		return metricsCommand(ctx, std, args)
 	case "models":

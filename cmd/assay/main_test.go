@@ -61,5 +61,6 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 		"tinyhead":   scriptTinyHead,
 		"waitlines":  scriptWaitLines,
 		"sortlines":  scriptSortLines,
+		"http":       scriptHTTP,
 	}
 }

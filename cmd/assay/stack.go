@@ -22,6 +22,7 @@ type stack struct {
 	models []*cache.Backend                    // all of those
 	store  *cache.Store                        // nil without a cache
 	work   map[backend.Role]func() llama.Stats // what each judge did, if its engine tells
+	words  backend.Vocabulary                  // of the judge, if its engine has it
 	drifts atomic.Int64
 }
 
@@ -99,6 +100,9 @@ func (st *stack) openLlama(ctx context.Context, s *std, o *stackOptions, want wa
 	}
 	if want.role.Kind() == backend.Judge {
 		st.work[want.role] = e.Stats
+	}
+	if want.role == backend.Judge && e.Info().Ops.Has(backend.CanReadTokens) {
+		st.words = e
 	}
 	return e, nil
 }

@@ -66,6 +66,12 @@ func (s *std) note(format string, args ...any) {
 	fmt.Fprintln(s.err, text)
 }
 
+// Write notes a line that a library logs.
+func (s *std) Write(line []byte) (int, error) {
+	s.note("%s", strings.TrimSpace(string(line)))
+	return len(line), nil
+}
+
 // through has notes printed by line, or directly again if it is nil.
 func (s *std) through(line func(string)) {
 	s.mu.Lock()

@@ -17,6 +17,12 @@ type ChatRequest struct {
 	TopLogProbs         *int            `json:"top_logprobs,omitempty"`
 	Tools               json.RawMessage `json:"tools,omitempty"`
 	ToolChoice          json.RawMessage `json:"tool_choice,omitempty"`
+
+	// These three are vLLM's. Together they ask for the log-probabilities of a last message of the assistant's, given the
+	// chat before it: PromptLogProbs 0, no generation prompt, and the message to be continued.
+	PromptLogProbs       *int  `json:"prompt_logprobs,omitempty"` // so many likely tokens beside each of the prompt's
+	AddGenerationPrompt  *bool `json:"add_generation_prompt,omitempty"`
+	ContinueFinalMessage bool  `json:"continue_final_message,omitempty"`
 }
 
 // Sampling are the fields that chat completions and completions have in common.
@@ -109,6 +115,15 @@ type ChatCompletion struct {
 
 	// SystemFingerprint changes where the same request may get another answer.
 	SystemFingerprint string `json:"system_fingerprint,omitempty"`
+
+	// PromptLogProbs are vLLM's, one entry for each token of the prompt, by ids; null where nothing is told.
+	PromptLogProbs []map[string]PromptLogProb `json:"prompt_logprobs,omitempty"`
+}
+
+// A PromptLogProb is the natural-log probability of a token of a prompt.
+type PromptLogProb struct {
+	LogProb float64 `json:"logprob"`
+	Decoded string  `json:"decoded_token,omitempty"`
 }
 
 // A ChatChoice is one reply.

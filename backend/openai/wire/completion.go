@@ -122,7 +122,7 @@ type CompletionLogProbs struct {
 	Tokens        []string             `json:"tokens"`
 	TokenLogProbs []*float64           `json:"token_logprobs"` // null for the first of a text: nothing is before it
 	TopLogProbs   []map[string]float64 `json:"top_logprobs"`   // null for the first of a text
-	TextOffset    []int                `json:"text_offset"`    // where the token begins in the text, in characters
+	TextOffset    []int                `json:"text_offset"`    // where the token begins in prompt and reply, in characters
 }
 
 // Finite reports a log-probability that JSON can hold.
@@ -131,7 +131,7 @@ func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // A TokenizeRequest asks how a text is cut into tokens: POST /tokenize, as vLLM has it.
 type TokenizeRequest struct {
 	Model            string `json:"model"`
-	Prompt           string `json:"prompt"`
+	Prompt           string `json:"prompt"`                       // special tokens that it spells are those tokens
 	AddSpecialTokens *bool  `json:"add_special_tokens,omitempty"` // without it, they are added
 }
 
@@ -140,4 +140,22 @@ type Tokenized struct {
 	Count       int     `json:"count"`
 	MaxModelLen int     `json:"max_model_len"`
 	Tokens      []int32 `json:"tokens"`
+}
+
+// A DetokenizeRequest asks which text tokens spell: POST /detokenize, as vLLM has it.
+type DetokenizeRequest struct {
+	Model  string  `json:"model"`
+	Tokens []int32 `json:"tokens"`
+}
+
+// Detokenized is the answer to a [DetokenizeRequest].
+type Detokenized struct {
+	Prompt string `json:"prompt"`
+}
+
+// TokenizerInfo is the answer of GET /tokenizer_info, as vLLM has it. A token or template that a model lacks is null.
+type TokenizerInfo struct {
+	BOSToken     *string `json:"bos_token"`
+	EOSToken     *string `json:"eos_token"`
+	ChatTemplate *string `json:"chat_template"`
 }

@@ -176,4 +176,7 @@ type Model struct {
 	Created     int64  `json:"created"`
 	OwnedBy     string `json:"owned_by"`
 	MaxModelLen int    `json:"max_model_len,omitempty"` // vLLM: tokens of prompt and reply together
+	Digest      string `json:"digest,omitempty"`        // Assay: of the weights, see backend.Info
+	Engine      string `json:"engine,omitempty"`        // Assay: what runs it
+	Slots       int    `json:"slots,omitempty"`         // Assay: calls that it usefully serves at once
 }

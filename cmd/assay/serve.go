@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/serve"
+	"github.com/assay-eval/assay/metrics"
+)
+
+const serveHelp = `
+Usage: assay serve [--model M] [--embed-model E] [--encoder-model R] [flags]
+
+Offers models to other programs on this machine by the routes of OpenAI's API, with the answer cache behind them, and
+prints the address to give them; its last part but one is a token that nobody else knows:
+
+  assay serve --model tinyllama-q4_0 --embed-model minilm
+  http://127.0.0.1:40123/6f1d.../v1
+
+  /v1/chat/completions   replies, held to a JSON Schema where one is given
+  /v1/completions        how texts go on; with echo and logprobs, the probabilities of given texts
+  /v1/embeddings         vectors, of --embed-model
+  /v1/rerank             how well documents suit a query, by --encoder-model
+  /v1/models             what is served
+
+What a request asks for and the engine cannot do is refused by name. The first Ctrl-C lets requests under way finish.
+`
+
+// serveGrace is how long requests under way may go on when the command is interrupted.
+const serveGrace = 10 * time.Second
+
+// serveOptions holds the flags of assay serve.
+type serveOptions struct {
+	stack  stackOptions
+	listen string
+	output string
+}
+
+func serveCommand(ctx context.Context, s *std, args []string) error {
+	var o serveOptions
+	f := s.flags("serve", serveHelp)
+	o.stack.add(f)
+	o.stack.addEncoder(f)
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "the `ADDRESS` on this machine to listen on; port 0 is any free one")
+	f.StringVarP(&o.output, "output", "o", "", "write the address into a `FILE` instead, readable by you alone")
+	if err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return o.run(ctx, s)
+}
+
+func (o *serveOptions) run(ctx context.Context, s *std) error {
+	listener, err := serve.Listen(o.listen)
+	if err != nil {
+		return usageError{err}
+	}
+	defer listener.Close()
+	st, err := openStack(ctx, s, &o.stack, o.asks())
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	for _, b := range st.models {
+		s.note("serving %s", describe(b.Info()))
+	}
+	token := strings.ToLower(rand.Text())
+	address := fmt.Sprintf("http://%s/%s/v1\n", listener.Addr(), token)
+	if o.output == "" {
+		_, err = fmt.Fprint(s.out, address)
+	} else {
+		err = os.WriteFile(o.output, []byte(address), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	server := serve.New(serve.Models{Judge: st.roles[backend.Judge], Embedder: st.roles[backend.Embedder],
+		Encoder: st.roles[backend.Encoder], Vocabulary: st.words}, token)
+	err = serve.Run(ctx, listener, server, serveGrace, log.New(s, "", 0))
+	calls := st.calls()
+	s.note("answers: %d computed, %d from the cache", calls.Computed, calls.Cached)
+	return err
+}
+
+// asks are the models to serve: those that the user named, or the judge.
+func (o *serveOptions) asks() metrics.Asks {
+	asks := metrics.Asks{}
+	if o.stack.named(backend.Embedder) != "" {
+		asks[backend.Embedder] = backend.CanEmbed
+	}
+	if o.stack.named(backend.Encoder) != "" {
+		asks[backend.Encoder] = backend.CanClassify
+	}
+	if len(asks) == 0 || o.stack.named(backend.Judge) != "" {
+		asks[backend.Judge] = backend.CanGenerate
+	}
+	return asks
+}
