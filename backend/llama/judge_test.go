@@ -62,9 +62,8 @@ func TestEncoderJudgeReference(t *testing.T) {
 	}
 }
 
-// TestShippedEncoderReference holds the encoder judge that comes with Assay to what PyTorch computed with the weights
-// of its training, before they were cut to 8 bits (scripts/train-judge/bert.py, in 32 bits, on rows of
-// examples/qa.jsonl).
+// TestShippedEncoderReference holds the encoder judge that comes with Assay to what PyTorch computed with its weights
+// (scripts/train-judge/bert.py, in 32 bits, on rows of examples/qa.jsonl).
 func TestShippedEncoderReference(t *testing.T) {
 	testLib(t)
 	e := open(t, Options{Model: filepath.Join("..", "..", "models", "assets", "encoder-judge.gguf")})
@@ -81,16 +80,16 @@ func TestShippedEncoderReference(t *testing.T) {
 		}
 	}
 	titan := "Which moon of Saturn has a thick atmosphere, and what is it made of?"
-	check("answer_relevance", titan, "Titan. Its atmosphere is mostly nitrogen.", 0.6911)
-	check("context_relevance", titan, "Jupiter is the largest planet of the solar system.", 0.0294)
+	check("answer_relevance", titan, "Titan. Its atmosphere is mostly nitrogen.", 0.6845)
+	check("context_relevance", titan, "Jupiter is the largest planet of the solar system.", 0.0194)
 	check("answer_correctness", titan+" | Titan; its atmosphere is mostly nitrogen.",
-		"Titan. Its atmosphere is mostly nitrogen.", 0.9701)
+		"Titan. Its atmosphere is mostly nitrogen.", 0.9795)
 	leave := "How far ahead must parental leave be requested in Ellery, and is there an exception?"
-	check("answer_relevance", leave, "It must be requested in writing, eight weeks ahead.", 0.5710)
-	check("context_relevance", leave, "The town hall is closed on public holidays.", 0.0437)
+	check("answer_relevance", leave, "It must be requested in writing, eight weeks ahead.", 0.4528)
+	check("context_relevance", leave, "The town hall is closed on public holidays.", 0.0264)
 	ahead := "Parental leave must be requested in writing, eight weeks ahead."
-	check("faithfulness", "It must be requested eight weeks ahead.", ahead, 0.9338)
-	check("faithfulness", "It must be requested six weeks ahead.", ahead, 0.0503)
-	check("contradiction", "It must be requested eight weeks ahead.", ahead, 0.0154)
-	check("contradiction", "It must be requested six weeks ahead.", ahead, 0.8871)
+	check("faithfulness", "It must be requested eight weeks ahead.", ahead, 0.8944)
+	check("faithfulness", "It must be requested six weeks ahead.", ahead, 0.0596)
+	check("contradiction", "It must be requested eight weeks ahead.", ahead, 0.0526)
+	check("contradiction", "It must be requested six weeks ahead.", ahead, 0.8458)
 }

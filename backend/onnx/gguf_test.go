@@ -107,8 +107,8 @@ func TestGGUFReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	chance := 1 / (1 + math.Exp(-float64(got[0][slices.Index(e.Info().Labels, "faithfulness")])))
-	if math.Abs(chance-0.0503) > 0.005 {
-		t.Errorf("faithfulness is %.4f, PyTorch has 0.0503", chance)
+	if math.Abs(chance-0.0596) > 0.005 {
+		t.Errorf("faithfulness is %.4f, PyTorch has 0.0596", chance)
 	}
 }
 

@@ -94,7 +94,7 @@ func encoderMetrics() []metrics.Metric {
 	return list
 }
 
-const faithfulnessCalls = "1 pair for the cross-encoder for each sentence of the answer with up to 3 windows of up to " +
+const faithfulnessCalls = "1 pair for the cross-encoder for each sentence of the answer with up to 2 windows of up to " +
 	"160 words of the contexts, those that share its rarest words first, until one supports it"
 
 // Judges reports whether a model with these labels is an encoder that metrics read: whether one of its labels is
@@ -252,8 +252,8 @@ const encoderWords = 160
 // A sentence of an answer is read with mostWindows windows of the contexts at most, and no further once its chance of
 // being supported is settled: a later window could only raise it.
 const (
-	mostWindows = 3
-	settled     = 0.9
+	mostWindows = 2
+	settled     = 0.7
 )
 
 // A reading is what the encoder says of a query and a window of a text: of the window, among those that were read,

@@ -45,7 +45,8 @@ agree() { "$assay" agree "$out/runs/$1" --human label --format json >"$out/log/$
 mkdir -p "$out/log" "$out/fits"
 [ -d "$out/sets" ] || python3 "$here/rows.py" "$data" "$out/sets"
 tests() { cd "$out/sets" && ls ./*.mtrag.jsonl ./*.ares-databricks.jsonl | sed 's/^..//; s/.jsonl$//'; }
-sources() { cd "$out/sets" && ls "$1".*.jsonl | grep -v -e mtrag -e ares-databricks | sed 's/.jsonl$//'; }
+within() { cd "$out/sets" && ls ./*-systems.jsonl ./*.llmbar.jsonl | sed 's/^..//; s/.jsonl$//'; }
+sources() { cd "$out/sets" && ls "$1".*.jsonl | grep -v -e mtrag -e ares-databricks -e systems -e llmbar | sed 's/.jsonl$//'; }
 
 for dimension in faithfulness context_relevance answer_relevance answer_correctness; do
 	runs=()
@@ -63,5 +64,8 @@ python3 "$here/blends.py" "$out/fits" "sha256:$(sha256sum "$path" | cut -d' ' -f
 for set in $(tests); do
 	score "$set" "$judge" "$(case ${set%%.*} in completeness) echo faithfulness/blend,answer_relevance/blend ;; *) echo "${set%%.*}/blend" ;; esac)"
 	agree "$set"
+done
+for set in $(within); do
+	score "$set" "$judge" "${set%%.*}/blend"
 done
 python3 "$here/table.py" "$out" >"$root/docs/agreement.md"

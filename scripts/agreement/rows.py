@@ -30,6 +30,10 @@ TESTS = {
                         "answer_relevance": "Answer_Relevance_Label"},
 }
 
+# What is compared within groups: the systems of EVOUNA, each by itself, on the questions that no stage of training sees,
+# and the two answers to each instruction of LLMBar, on which nothing was trained.
+WITHIN = {"answer_correctness": ("evouna-nq-systems", "evouna-tq-systems"), "answer_relevance": ("llmbar",)}
+
 
 def main(data, out, most=160):
     os.makedirs(out, exist_ok=True)
@@ -40,6 +44,9 @@ def main(data, out, most=160):
     for name, fields in TESTS.items():
         for dimension, field in fields.items():
             write(out, dimension, name, test(data, name, field))
+    for dimension, sets in WITHIN.items():
+        for name in sets:
+            write(out, dimension, name, preferred(data) if name == "llmbar" else evouna(data, name.removesuffix("-systems")))
 
 
 def people(data, dimension, name):
@@ -56,7 +63,16 @@ def evouna(data, name):
     for row in lines(f"{data}/{name}.dev.jsonl"):
         if int(hashlib.sha256(f"1 {row['question']}".encode()).hexdigest(), 16) % 100 >= 92 and row["answer"].strip():
             yield {"id": row["id"], "group": row["question"], "question": row["question"], "answer": row["answer"],
-                   "reference_answers": row["reference_answers"], "label": float(row["human"]["correct"])}
+                   "reference_answers": row["reference_answers"], "label": float(row["human"]["correct"]),
+                   "system": row["metadata"]["system"]}
+
+
+def preferred(data):
+    """A row for each of the two answers to an instruction; that which people prefer has the label 1."""
+    for row in lines(f"{data}/llmbar.dev.jsonl"):
+        for i, name in enumerate(("answer_a", "answer_b")):
+            yield {"id": f"{row['id']}/{name}", "group": row["id"], "question": row["question"], "answer": row[name],
+                   "label": float(row["human"]["preferred"] == i + 1)}
 
 
 def test(data, name, field):

@@ -72,14 +72,33 @@ class Layer(nn.Module):
         self.up, self.down = nn.Linear(width, inner), nn.Linear(inner, width)
         self.down_norm = nn.LayerNorm(width, eps=c["layer_norm_eps"])
 
+        self.eight = self.fine = self.last = False  # see Judge.in_eight_bits
+
     def forward(self, x, mask, drop):
         n, length, width = x.shape
         split = lambda t: t.view(n, length, self.heads, -1).transpose(1, 2)
-        q, k, v = split(self.query(x)), split(self.key(x)), split(self.value(x))
+        in8, all8 = self.eight, self.eight and not self.last
+        q, k = split(product(self.query, x, all8)), split(product(self.key, x, in8))
+        v = split(product(self.value, x, in8, self.fine))
         weights = (q @ k.transpose(2, 3) / (width // self.heads) ** 0.5 + mask).softmax(-1)
         seen = (drop(weights) @ v).transpose(1, 2).reshape(n, length, width)
-        x = self.output_norm(x + drop(self.output(seen)))
-        return self.down_norm(x + drop(self.down(functional.gelu(self.up(x)))))
+        x = self.output_norm(x + drop(product(self.output, seen, all8)))
+        return self.down_norm(x + drop(product(self.down, functional.gelu(product(self.up, x, all8)), all8)))
+
+
+def product(linear, x, eight, fine=False):
+    """What a linear layer makes of x: with weights in 8 bits and a scale for each row, and x likewise unless it is fine."""
+    if not eight:
+        return linear(x)
+    return functional.linear(x if fine else rounded(x), rounded(linear.weight), linear.bias)
+
+
+def rounded(x):
+    """x in steps of 1/127 of each row's largest number. Gradients pass as if it were x (straight-through estimator)."""
+    with torch.no_grad():
+        step = (x.abs().amax(-1, keepdim=True) / 127).clamp(min=1e-12)
+        off = (x / step).round_().mul_(step).sub_(x)
+    return x + off
 
 
 class Judge(nn.Module):
@@ -97,6 +116,11 @@ class Judge(nn.Module):
         self.dense, self.out = nn.Linear(width, width), nn.Linear(width, len(labels))
         self.drop = nn.Dropout(config["hidden_dropout_prob"])
         self.frozen = 0  # layers from below, with the embeddings
+
+    def in_eight_bits(self):
+        """Computes from now on as the int8 graph of backend/onnx/bert does: what is learned then fits its rounding."""
+        for i, layer in enumerate(self.layers):
+            layer.eight, layer.fine, layer.last = True, i < len(self.layers) // 2, i == len(self.layers) - 1
 
     def embed(self, ids):
         x = self.tokens(ids) + self.types.weight[0] + self.positions.weight[:ids.shape[1]]

@@ -42,8 +42,9 @@ def store(values, kind):
         return values.tobytes()
     if kind == F16:
         return values.astype("<f2").tobytes()
-    blocks = values.reshape(-1, 32)  # each with a scale of 16 bits, so that its largest value is 127
-    scale = (abs(blocks).max(1, keepdims=True) / 127)
+    scale = abs(values).max(1, keepdims=True) / 127  # one for a whole row, as in int8 on ONNX Runtime
+    scale = scale.repeat(values.shape[1] // 32, 1).reshape(-1, 1)
+    blocks = values.reshape(-1, 32)  # each with its scale of 16 bits
     steps = numpy.divide(blocks, scale, out=numpy.zeros_like(blocks), where=scale > 0)
     steps = numpy.where(steps < 0, numpy.ceil(steps - 0.5), numpy.floor(steps + 0.5))  # halves away from 0, as in ggml
     return numpy.concatenate([scale.astype("<f2").view("i1"), steps.astype("i1")], 1).tobytes()
@@ -109,6 +110,7 @@ def header(judge, wordpiece, about):
         "general.architecture": "bert",
         "general.quantization_version": 2,
         **{f"general.{key}": value for key, value in about.items()},
+        **({"assay.numbers": "int8"} if judge.layers[0].eight else {}),  # it was trained for them
         "bert.block_count": c["num_hidden_layers"],
         "bert.context_length": c["max_position_embeddings"],
         "bert.embedding_length": c["hidden_size"],

@@ -18,7 +18,6 @@ from bert import words
 #   faithfulness        answer                  | context      does it say so?
 #   contradiction       answer                  | context      does it say otherwise?
 #   answer_relevance    question                | answer       does it answer the question?
-#                       question " | " context  | answer       the same, where there is a context
 #   answer_correctness  question " | " reference | answer      does it say the same?
 LABELS = ("context_relevance", "faithfulness", "answer_relevance", "answer_correctness", "contradiction")
 
@@ -78,16 +77,14 @@ def labelled(row, source):
     context = row.get("context") or "\n\n".join(row.get("contexts", ()))
     group = context if source in BY_PASSAGE else str(row["group"])
     question, answer, value = row.get("question"), row.get("statement") or row.get("answer"), float(row["label"])
-    if source.endswith(".pairs"):  # which of two answers is better: an answer has a half and what people prefer adds
-        asked = joined(question, context, row["answer_a"] + " " + row["answer_b"])
-        yield Pair(group, "answer_relevance", asked, row["answer_a"], 0.2 + 0.6 * value, "preferred")
-        yield Pair(group, "answer_relevance", asked, row["answer_b"], 0.8 - 0.6 * value, "preferred")
-    elif row["task"] == "context_relevance":
+    if source.endswith(".pairs"):
+        return  # which of two answers people prefer: made into soft labels, they drew all answers together
+    if row["task"] == "context_relevance":
         yield Pair(group, "context_relevance", question, context, value)
     elif row["task"] == "faithfulness" and fits(answer, context):
         yield Pair(group, "faithfulness", answer, context, value, contradicted=contradicted(row, source))
     elif row["task"] == "answer_relevance":
-        yield Pair(group, "answer_relevance", joined(question, context, answer), answer, value)
+        yield Pair(group, "answer_relevance", question, answer, value)
     elif row["task"] == "answer_correctness":
         best = nearest(row["reference_answers"], answer)
         yield Pair(group, "answer_correctness", f"{question} | {best}", answer, value)
@@ -118,17 +115,6 @@ def nearest(texts, answer):
     return max(texts, key=lambda text: len(said & set(words(text))) / (1 + len(words(text))))
 
 
-def joined(question, context, answer, most=100):
-    """The question and, where there is a context, its window of so many words that shares most words with question and
-    answer."""
-    if not context:
-        return question
-    said, wanted = context.split(), set(words(question + " " + answer))
-    starts = range(0, max(1, len(said) - most // 2), most // 2)
-    window = max((said[s:s + most] for s in starts), key=lambda w: len(set(words(" ".join(w))) & wanted))
-    return question + " | " + " ".join(window)
-
-
 def ares(rows, claims, rng):
     """ARES' labels for synthetic questions and answers. In FEVER's file the questions are claims: such a claim, not
     the word SUPPORTS, is what a passage supports."""
@@ -142,8 +128,7 @@ def ares(rows, claims, rng):
                 yield Pair(question, "faithfulness", question, context, relevant and answer == "SUPPORTS", "claim")
         elif answer:
             yield Pair(question, "faithfulness", answer, context, label["Answer_Faithfulness_Label"] == "Yes")
-            asked = joined(question, context, answer) if rng.random() < 0.5 else question
-            yield Pair(question, "answer_relevance", asked, answer, label["Answer_Relevance_Label"] == "Yes")
+            yield Pair(question, "answer_relevance", question, answer, label["Answer_Relevance_Label"] == "Yes")
     yield from statements(sorted(set(contexts)), rng)
 
 

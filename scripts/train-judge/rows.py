@@ -206,7 +206,7 @@ class Row:
             elif name == "faithfulness" and self.answer and context and pairs.fits(self.answer, context):
                 yield pair(self.answer, context)
             elif name == "answer_relevance" and self.question and self.answer:
-                yield pair(pairs.joined(self.question, context, self.answer), self.answer)
+                yield pair(self.question, self.answer)
             elif name == "answer_correctness" and self.references and self.answer:
                 best = pairs.nearest(self.references, self.answer)
                 yield pair(f"{self.question} | {best}", self.answer)

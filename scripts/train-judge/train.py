@@ -38,6 +38,7 @@ def options():
     p.add_argument("--rate", type=float, default=1e-4, help="peak learning rate")
     p.add_argument("--freeze", type=int, default=0, help="freeze the embeddings and this many layers")
     p.add_argument("--dropout", type=float, default=0.0, help="dropout rate; hardly a pair is seen twice")
+    p.add_argument("--eight", action="store_true", help="round weights and activations to 8 bits, as int8 inference does")
     p.add_argument("--bfloat16", action="store_true", help="compute in 16 bits: faster on processors that can")
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--seed", type=int, default=1)
@@ -57,6 +58,8 @@ def main():
     if o.start:
         start(judge, o.start)
     judge.drop.p = o.dropout
+    if o.eight:
+        judge.in_eight_bits()
     parts = own.parts(o) if o.rows else data.split(data.read(o.data, o.seed), o.seed)
     cut = lambda p: Item(data.ids(p, wordpiece, o.longest), LABELS.index(p.label), float(p.value),
                          -1.0 if p.contradicted is None else float(p.contradicted))
@@ -122,7 +125,7 @@ def sampled(pairs, most, rng):
 def train(o, judge, epoch_pairs, validation):
     """Trains, from the last checkpoint if there is one, and leaves judge with the best validated weights."""
     judge.frozen = o.freeze
-    if o.freeze:
+    if o.freeze or o.eight:
         for part in (judge.tokens, judge.types, judge.positions, judge.norm, *judge.layers[:o.freeze]):
             part.requires_grad_(False)
     optimiser = torch.optim.AdamW([
