@@ -1,7 +1,7 @@
 # make            build assay
 # make demo       score the example dataset with the small judges that come with Assay
 # make demo-llm   the same with a small language model: the first 16 rows by the metrics of the RAGAS paper, in minutes
-# make test       set up what the tests need, then run them all: real models and a real Ollama server included
+# make test       set up what the tests need, then run them all: real models, a real Ollama server and a real llama-server included
 # make lint       gofmt, go mod tidy, go vet, staticcheck, govulncheck, in both modules
 # make race       the tests that need no model, under the race detector (needs a C compiler)
 # make cross      build for Linux, macOS and Windows, amd64 and arm64
@@ -44,7 +44,7 @@ lint:
 	@scripts/lint.sh "$(STATICCHECK)" "$(GOVULNCHECK)"
 
 race:
-	env -u ASSAY_TEST_LIB -u ASSAY_TEST_OLLAMA CGO_ENABLED=1 go test -race ./...
+	env -u ASSAY_TEST_LIB -u ASSAY_TEST_OLLAMA -u ASSAY_TEST_LLAMA_SERVER CGO_ENABLED=1 go test -race ./...
 	cd backend/gollama && CGO_ENABLED=1 go test -race ./...
 
 cross:

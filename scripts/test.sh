@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs all tests with the models, the libraries and the Ollama server that they can use, and ends with what
+# Runs all tests with the models, the libraries and the servers (Ollama, llama-server) that they can use, and ends with what
 # was skipped and why. Called by make test, after scripts/setup.sh. Arguments go to go test, in place of ./...
 # The whole log is left in $ASSAY_HOME/test.json, as go test -json writes it.
 #
@@ -23,7 +23,12 @@ if [ -z "${ASSAY_TEST_OLLAMA:-}" ]; then
 	ASSAY_TEST_OLLAMA=$(scripts/ollama.sh)
 	export ASSAY_TEST_OLLAMA
 fi
-for file in "$ASSAY_TEST_LIB" "$ASSAY_TEST_JUDGE" "$ASSAY_TEST_EMBED" "$ASSAY_TEST_MINILM" "$ASSAY_TEST_OLLAMA"; do
+if [ -z "${ASSAY_TEST_LLAMA_SERVER:-}" ]; then
+	ASSAY_TEST_LLAMA_SERVER=$(scripts/llama-server.sh)
+	export ASSAY_TEST_LLAMA_SERVER
+fi
+for file in "$ASSAY_TEST_LIB" "$ASSAY_TEST_JUDGE" "$ASSAY_TEST_EMBED" "$ASSAY_TEST_MINILM" "$ASSAY_TEST_OLLAMA" \
+	"$ASSAY_TEST_LLAMA_SERVER"; do
 	[ -e "$file" ] || {
 		echo "test: $file is not there: run make setup" >&2
 		exit 1

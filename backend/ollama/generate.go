@@ -57,7 +57,7 @@ func (e *Engine) admit(req *backend.GenerateRequest) error {
 		}
 	}
 	for i, m := range req.Messages {
-		if mark := e.marks.find(m.Text); mark != "" {
+		if mark := e.controls.Find(m.Text); mark != "" {
 			return fmt.Errorf("%w: message %d contains %q, which Ollama would read as a control token of model %s",
 				backend.ErrInvalid, i, mark, e.name)
 		}

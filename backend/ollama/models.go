@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ollama/ollama/api"
@@ -185,70 +183,4 @@ func hasCapability(show *api.ShowResponse, name string) bool {
 func schemaIgnored(show *api.ShowResponse) bool {
 	parsed := show.Parser != "" || show.Details.Family == "gptoss" || show.Details.Family == "gpt-oss"
 	return parsed && hasCapability(show, "thinking")
-}
-
-// packagedStops returns the stop strings among the parameters that a model is packaged with, which the server
-// lists as lines of a name and a Go literal.
-func packagedStops(parameters string) []string {
-	var stops []string
-	for line := range strings.Lines(parameters) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name != "stop" {
-			continue
-		}
-		stop, err := strconv.Unquote(strings.TrimSpace(value))
-		if err == nil && stop != "" && !slices.Contains(stops, stop) {
-			stops = append(stops, stop)
-		}
-	}
-	return stops
-}
-
-// marks is a set of control tokens, to be found in texts.
-type marks struct {
-	tokens  map[string]bool
-	first   [256]bool // the bytes that they begin with
-	lengths []int
-}
-
-// controlTokens returns the texts that the model's vocabulary has as control tokens, nil if the server
-// does not tell.
-func controlTokens(info map[string]any) *marks {
-	const unknown, control = 2.0, 3.0 // GGUF's numbers for these kinds of token
-	tokens, _ := info["tokenizer.ggml.tokens"].([]any)
-	kinds, _ := info["tokenizer.ggml.token_type"].([]any)
-	if len(tokens) == 0 || len(tokens) != len(kinds) {
-		return nil
-	}
-	m := &marks{tokens: map[string]bool{}}
-	for i := range tokens {
-		text, _ := tokens[i].(string)
-		if text == "" || kinds[i] != unknown && kinds[i] != control {
-			continue
-		}
-		m.tokens[text] = true
-		m.first[text[0]] = true
-		if !slices.Contains(m.lengths, len(text)) {
-			m.lengths = append(m.lengths, len(text))
-		}
-	}
-	return m
-}
-
-// find returns the first control token in a text, "" if there is none.
-func (m *marks) find(text string) string {
-	if m == nil {
-		return ""
-	}
-	for i := range len(text) {
-		if !m.first[text[i]] {
-			continue
-		}
-		for _, n := range m.lengths {
-			if i+n <= len(text) && m.tokens[text[i:i+n]] {
-				return text[i : i+n]
-			}
-		}
-	}
-	return ""
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/remote"
 )
 
 const (
@@ -83,14 +84,14 @@ type Options struct {
 
 // An Engine is one model of an Ollama server.
 type Engine struct {
-	server *server
-	info   backend.Info
-	name   string   // the model's full name in the server's list
-	stops  []string // the stop strings that the model is packaged with
-	marks  *marks   // its control tokens
-	think  *api.ThinkValue
-	served int // requests served at once, as measured; 0 if not
-	log    func(format string, args ...any)
+	server   *server
+	info     backend.Info
+	name     string   // the model's full name in the server's list
+	stops    []string // the stop strings that the model is packaged with
+	controls *remote.Controls
+	think    *api.ThinkValue
+	served   int // requests served at once, as measured; 0 if not
+	log      func(format string, args ...any)
 
 	stall time.Duration
 	born  time.Time
@@ -192,8 +193,8 @@ func (e *Engine) adopt(m *Model, show *api.ShowResponse, o Options) error {
 	}
 	e.name = m.Name
 	e.info = backend.Info{Model: o.Model, Digest: m.Digest, Context: context, Ops: m.Ops}
-	e.stops = packagedStops(show.Parameters)
-	e.marks = controlTokens(show.ModelInfo)
+	e.stops = remote.PackagedStops(show.Parameters)
+	e.controls = remote.NewControls(show.ModelInfo)
 	if hasCapability(show, "thinking") {
 		e.think = &api.ThinkValue{Value: false}
 	}
@@ -218,7 +219,7 @@ func (e *Engine) remark(show *api.ShowResponse) {
 	if !e.info.Ops.Has(backend.CanConstrain) {
 		e.log("Ollama ignores schemas for model %s: its replies are not constrained", e.name)
 	}
-	if e.marks == nil {
+	if e.controls == nil {
 		e.log("the control tokens of model %s are not known: texts that contain one are read as if it were meant",
 			e.name)
 	}

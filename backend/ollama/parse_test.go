@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,27 +82,6 @@ func FuzzParseAddress(f *testing.F) {
 	})
 }
 
-func TestPackagedStops(t *testing.T) {
-	got := packagedStops("temperature                    0.7\nstop                           \"<|user|>\"\n" +
-		"stop \"a\\nb\"\nstop \"<|user|>\"\nstop bare\nstop \"\"\nstopped \"x\"")
-	if want := []string{"<|user|>", "a\nb"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func FuzzPackagedStops(f *testing.F) {
-	f.Add("stop \"a\"\nstop \"b\"")
-	f.Add("stop `a`\nstop 'x'\nstop \"\\xff\"")
-	f.Fuzz(func(t *testing.T, parameters string) {
-		stops := packagedStops(parameters)
-		for i, stop := range stops {
-			if stop == "" || slices.Contains(stops[:i], stop) {
-				t.Errorf("%q has the stop strings %q", parameters, stops)
-			}
-		}
-	})
-}
-
 func TestOlderThan(t *testing.T) {
 	for version, want := range map[string][2]bool{
 		"0.12.5": {true, true}, "0.9.0": {true, true}, "0.1.48-rc1": {true, true},
@@ -140,26 +118,6 @@ func TestNamed(t *testing.T) {
 	check("llama", -1)
 	check("llama3:7b", -1)
 	check("", -1)
-}
-
-func TestControlTokens(t *testing.T) {
-	m := controlTokens(map[string]any{
-		"tokenizer.ggml.tokens":     []any{"<unk>", "<s>", "</s>", "word", "<|im_end|>", "", "<0x0A>", "<s>x"},
-		"tokenizer.ggml.token_type": []any{2.0, 3.0, 3.0, 1.0, 3.0, 3.0, 6.0, 4.0},
-	})
-	for text, want := range map[string]string{"": "", "word": "", "a < b": "", "<0x0A>": "", "<|im_end|": "",
-		"a<|im_end|>": "<|im_end|>",
-		"</s":         "", "x</s>y": "</s>", "<<s>": "<s>", "é<unk>": "<unk>"} {
-		if got := m.find(text); got != want {
-			t.Errorf("in %q found %q, want %q", text, got, want)
-		}
-	}
-	if controlTokens(map[string]any{"tokenizer.ggml.tokens": nil}) != nil || controlTokens(nil) != nil ||
-		controlTokens(map[string]any{
-			"tokenizer.ggml.tokens": []any{"a"}, "tokenizer.ggml.token_type": []any{},
-		}) != nil {
-		t.Error("a vocabulary that the server does not tell has control tokens")
-	}
 }
 
 func TestMostAtOnce(t *testing.T) {

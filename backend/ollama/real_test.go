@@ -22,6 +22,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/backend/remote/remotetest"
 )
 
 // A home is what the servers of one test share: the models.
@@ -208,7 +209,9 @@ func TestServerConformance(t *testing.T) {
 			})
 		})
 	}
-	tiny := func(t *testing.T, p *process) { p.create(t, "model", bytes.NewReader(writeTiny(t)), tinyTemplate) }
+	tiny := func(t *testing.T, p *process) {
+		p.create(t, "model", bytes.NewReader(remotetest.Tiny(t)), tinyTemplate)
+	}
 	check("Tiny", 1, false, tiny)
 	// What a server computes beside a prompt, or has computed before it, moves the last bits of its
 	// probabilities. The tiny model has room for that, if nothing runs beside.
@@ -224,7 +227,7 @@ func TestServerParallel(t *testing.T) {
 	for _, want := range []int{1, 2, 4, 8} {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			p := h.start(t, "", want)
-			p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+			p.create(t, "tiny", bytes.NewReader(remotetest.Tiny(t)), tinyTemplate)
 			start := time.Now()
 			e := p.open(t, Options{Model: "tiny", Context: 1024})
 			t.Logf("opened in %v", time.Since(start))
@@ -251,7 +254,7 @@ func TestServerParallel(t *testing.T) {
 func TestServerContext(t *testing.T) {
 	h := newHome(t)
 	p := h.start(t, "", 1)
-	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+	p.create(t, "tiny", bytes.NewReader(remotetest.Tiny(t)), tinyTemplate)
 	const context = 256
 	e := p.open(t, Options{Model: "tiny:latest", Context: context, Slots: 1})
 	if i := e.Info(); i.Context != context || i.Model != "tiny:latest" ||
@@ -288,7 +291,7 @@ func TestServerContext(t *testing.T) {
 func TestServerRepeats(t *testing.T) {
 	h := newHome(t)
 	p := h.start(t, "", 1)
-	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+	p.create(t, "tiny", bytes.NewReader(remotetest.Tiny(t)), tinyTemplate)
 	e := p.open(t, Options{Model: "tiny", Slots: 1})
 	req := question("abc", 200)
 	req.Schema = json.RawMessage(`{"type":"string","pattern":"^a{150}$"}`)
@@ -307,7 +310,7 @@ func TestServerRepeats(t *testing.T) {
 func TestServerKilled(t *testing.T) {
 	h := newHome(t)
 	p := h.start(t, "", 2)
-	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+	p.create(t, "tiny", bytes.NewReader(remotetest.Tiny(t)), tinyTemplate)
 	e := p.open(t, Options{Model: "tiny", Slots: 2})
 	want, err := e.Generate(t.Context(), question("abc", 8))
 	if err != nil {
@@ -382,7 +385,7 @@ func checkUnavailable(t *testing.T, what string, err error) {
 func TestServerReplaced(t *testing.T) {
 	h := newHome(t)
 	p := h.start(t, "", 1)
-	gguf := writeTiny(t)
+	gguf := remotetest.Tiny(t)
 	p.create(t, "tiny", bytes.NewReader(gguf), tinyTemplate)
 	e := p.open(t, Options{Model: "tiny", Slots: 1})
 	p.create(t, "tiny", bytes.NewReader(gguf), tinyTemplate+" ")
@@ -410,7 +413,7 @@ func TestServerFreed(t *testing.T) {
 	h := newHome(t)
 	for attempt := 1; ; attempt++ {
 		p := h.start(t, "", 1)
-		p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+		p.create(t, "tiny", bytes.NewReader(remotetest.Tiny(t)), tinyTemplate)
 		e := p.open(t, Options{Model: "tiny", Slots: 1})
 		err := testFreed(t, e)
 		if err == nil {
@@ -466,7 +469,7 @@ func TestServerModels(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `run "ollama pull tiny"`) {
 		t.Errorf("no model at all: %v", err)
 	}
-	p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+	p.create(t, "tiny", bytes.NewReader(remotetest.Tiny(t)), tinyTemplate)
 	list, err := Models(t.Context(), p.address)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("a server with one model has %v, %v", list, err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/remote/remotetest"
 )
 
 // pipes is a network in memory, for a test whose clock is not the world's.
@@ -280,7 +281,7 @@ func TestServerLoses(t *testing.T) {
 	for _, slots := range []int{1, 2} {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {
 			p := h.start(t, "", slots)
-			p.create(t, "tiny", bytes.NewReader(writeTiny(t)), tinyTemplate)
+			p.create(t, "tiny", bytes.NewReader(remotetest.Tiny(t)), tinyTemplate)
 			const limit = 10 * time.Second
 			e := p.open(t, Options{Model: "tiny", Slots: slots, Stall: limit})
 			long := question("Tell a very long story.", 400)

@@ -16,6 +16,7 @@ import (
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/ollama"
 	"github.com/assay-eval/assay/backend/onnx"
+	"github.com/assay-eval/assay/backend/openai"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
@@ -64,6 +65,8 @@ func doctorCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("doctor", doctorHelp)
 	address := f.String("address", "",
 		"the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
+	server := f.String("openai", "", "the `URL` of a server with OpenAI's routes, to look at too; its key is in $ASSAY_API_KEY")
+	remote := f.Bool("allow-remote", false, "that server may be on another machine")
 	format := f.String("format", "table", "table or json")
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
@@ -83,6 +86,10 @@ func doctorCommand(ctx context.Context, s *std, args []string) error {
 	judges, encoders := d.models()
 	d.cache(ctx, s)
 	servers := d.ollama(ctx, *address)
+	if *server != "" {
+		servers = d.openai(ctx, openai.Options{Address: *server, AllowRemote: *remote, Key: os.Getenv("ASSAY_API_KEY")}) ||
+			servers
+	}
 	d.ready = library && judges || runtime && encoders || servers
 	if *format == "json" {
 		if err := s.json(map[string]any{"checks": d.checks, "ready": d.ready}); err != nil {
@@ -324,6 +331,30 @@ func (d *doctor) cache(ctx context.Context, s *std) {
 	if err != nil {
 		d.say("cache", bad, "", "%v", err)
 	}
+}
+
+// openai looks at a server with OpenAI's routes, at its only model or at each by name, and reports whether one can judge.
+func (d *doctor) openai(ctx context.Context, o openai.Options) (judge bool) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	names, err := openai.Models(ctx, o)
+	if err != nil {
+		d.say("openai", bad, "", "%v", err)
+		return false
+	}
+	d.say("openai", good, "", "a server with %s", strings.Join(names, ", "))
+	if len(names) > 1 {
+		return true // to open each could have the server load them all
+	}
+	e, err := openai.Open(ctx, o)
+	if err != nil {
+		d.say("openai", bad, "", "%v", err)
+		return false
+	}
+	defer e.Close()
+	info := e.Info()
+	d.say("openai", good, "", "%s; it can %v", describe(info), info.Ops)
+	return info.Ops.Has(backend.CanGenerate) || info.Ops.Has(backend.CanClassify)
 }
 
 // ollama looks for a server and reports whether it can judge.

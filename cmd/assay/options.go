@@ -15,6 +15,7 @@ import (
 type stackOptions struct {
 	backend string
 	address string
+	remote  bool                        // whether the server may be on another machine
 	models  map[backend.Role]*modelRefs // as the user named them
 	several bool                        // whether models may have names, so that there can be more than one of a kind
 	cache   string
@@ -30,16 +31,18 @@ type stackOptions struct {
 
 func (o *stackOptions) add(f *pflag.FlagSet) {
 	f.StringVarP(&o.backend, "backend", "b", "llama",
-		"the `ENGINE` that runs the models: llama (in this process) or ollama")
+		"the `ENGINE` that runs the models: llama (in this process), ollama, or openai (any server with OpenAI's routes)")
 	o.addModel(f, backend.Judge)
 	o.addModel(f, backend.Embedder)
 	f.StringVar(&o.address, "address", "",
-		"the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
+		"the `URL` of the server: with ollama the default is $OLLAMA_HOST, or its usual address on this machine")
+	f.BoolVar(&o.remote, "allow-remote", false,
+		"with openai: the server may be on another machine, to which texts, and the key in $ASSAY_API_KEY, are sent")
 	f.StringVar(&o.cache, "cache", "use",
 		"answers from earlier runs: use, refresh (ask anew), verify (ask anew and compare) or off")
 	f.IntVar(&o.context, "context", 0,
 		"`TOKENS` of prompt and reply together (default what the model was trained for, at most 4096)")
-	f.IntVar(&o.slots, "slots", 0, "calls served at once (default 16; with ollama, what the server allows)")
+	f.IntVar(&o.slots, "slots", 0, "calls served at once (default 16; with a server, what it allows)")
 	f.StringVar(&o.encoders, "encoder-engine", "auto",
 		"what runs BERT models in GGUF, that embed or judge: llama, onnx (ONNX Runtime, in the kind of numbers that "+
 			"the file is for), onnx-fp32, onnx-int8, or auto: onnx where its library is installed")
@@ -159,10 +162,10 @@ func (m *modelRefs) Type() string { return "string" }
 type roleFlag struct{ name, usage string }
 
 var roleFlags = map[backend.Role]roleFlag{
-	backend.Judge:    {"model", "the judge: a name from assay models, or a GGUF file; with ollama, its name there"},
+	backend.Judge:    {"model", "the judge: a name from assay models, or a GGUF file; with a server, its name there"},
 	backend.Embedder: {"embed-model", "the embedding model, likewise, or a folder or file in ONNX"},
 	backend.Encoder: {"encoder-model", "the encoder judge, or a reranker: a name from assay models, a GGUF file, or a " +
-		"folder or file in ONNX; not with ollama"},
+		"folder or file in ONNX; with openai, its name there"},
 }
 
 // A wanted model: what for, as the user named it ("" if not), and what it must be able to do.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/openai"
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
@@ -376,6 +377,10 @@ func (p *plan) fields() metrics.Field {
 func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 	sum := p.data.Summary()
 	m := runs.Manifest{Tool: "assay " + buildVersion(), Started: runs.Now(), Notes: sum.Notes, Calibrations: p.maps}
+	if o.stack.remote {
+		m.Notes = append(slices.Clip(m.Notes), "the models were asked at "+openai.Host(o.stack.address)+
+			", which may be another machine (--allow-remote)")
+	}
 	m.Config = runs.Config{
 		Dataset: runs.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit,
 			Map: o.mapping, Qrels: sum.Qrels, Complete: o.complete},

@@ -72,10 +72,13 @@ func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 	case "ollama":
 		engine, err = openOllama(ctx, s, o, want)
 		options.Ahead = 1 // waits in the server, so that no slot is ever idle
+	case "openai":
+		engine, err = openOpenAI(ctx, s, o, want)
+		options.Ahead = 1
 	case "gollama":
 		err = usagef("gollama is a Go module of its own, for programs: see docs/gollama.md")
 	default:
-		err = usagef("unknown backend %q: llama or ollama", o.backend)
+		err = usagef("unknown backend %q: llama, ollama or openai", o.backend)
 	}
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 // openLlama opens a model in this process, on the llama.cpp libraries that are installed.
 func openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (*llama.Engine, error) {
 	if o.address != "" {
-		return nil, usagef("--address is for --backend ollama")
+		return nil, usagef("--address is for --backend ollama or openai")
 	}
 	home, err := models.Home()
 	if err != nil {

@@ -78,7 +78,7 @@ func openGGUF(ctx context.Context, s *std, o *stackOptions, want wanted, home st
 func openONNX(ctx context.Context, s *std, o *stackOptions, want wanted, home string, m *models.Model) (
 	backend.Backend, error) {
 	if o.address != "" {
-		return nil, usagef("--address is for --backend ollama")
+		return nil, usagef("--address is for --backend ollama or openai")
 	}
 	lib, err := models.FindONNX(home)
 	if err != nil {

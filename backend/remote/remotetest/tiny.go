@@ -1,4 +1,5 @@
-package ollama
+// Package remotetest has what the tests of the engines that ask a server share.
+package remotetest
 
 import (
 	"bytes"
@@ -11,10 +12,10 @@ import (
 	"github.com/assay-eval/assay/models/gguf"
 )
 
-// writeTiny returns a GGUF file with a model of two small layers and random weights. It talks
+// Tiny returns a GGUF file with a model of two small layers and random weights. It talks
 // nonsense, but it is a real file of a real architecture, and answers in milliseconds: the words of its
 // vocabulary are likely, single characters much less, and the end of a turn hardly.
-func writeTiny(t *testing.T) []byte {
+func Tiny(t *testing.T) []byte {
 	t.Helper()
 	const width, wide, layers, heads, length = 64, 128, 2, 4, 8192
 	tokens, scores, kinds, biases := tinyVocabulary()
@@ -114,7 +115,7 @@ func tinyVocabulary() (tokens []string, scores []float32, kinds []int32, biases 
 	add("<s>", control, -30)
 	add("</s>", control, -14)
 	for b := range 256 {
-		add(fmt.Sprintf("<0x%02X>", b), bytewise, -14)
+		add(fmt.Sprintf("<0x%02X>", b), bytewise, -60) // alone, they are no text
 	}
 	for c := '!'; c <= '~'; c++ {
 		add(string(c), normal, -6)
