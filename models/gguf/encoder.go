@@ -11,6 +11,10 @@ const (
 	activationKey = "assay.classifier.activation" // what makes the head's numbers probabilities: see Info.Activation
 )
 
+// trainedName is what scripts/train-judge calls its models. They are trained with the pooler as llama.cpp computes it
+// and with all of a pair in segment A, so that such a file is read rightly though it has a row for segment B.
+const trainedName = "assay-encoder-judge"
+
 // judgeHead fills in what a classification head of the file means, and what llama.cpp makes of it.
 func (h *Header) judgeHead(info *Info) {
 	if n, ok := h.Int(segmentKey); ok {
@@ -59,7 +63,7 @@ func (h *Header) misreadBERT(info *Info) string {
 		return fmt.Sprintf("it has no token types, as DistilBERT, whose classification head has ReLU where llama.cpp %s "+
 			"computes tanh: give it the head of its Hugging Face folder "+
 			"(assay models import --name NAME --head FOLDER FILE.gguf)", LlamaVersion)
-	case len(types.Shape) > 1 && types.Shape[1] > 1:
+	case len(types.Shape) > 1 && types.Shape[1] > 1 && info.Name != trainedName:
 		return fmt.Sprintf("it was trained on pairs in two segments, and llama.cpp %s reads both texts as the first: %s",
 			LlamaVersion, others)
 	}
