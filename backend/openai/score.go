@@ -31,7 +31,8 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
-	first := &backend.GenerateRequest{Messages: req.Messages, Documents: req.Documents, Tokens: req.Tokens, MaxTokens: 1}
+	first := &backend.GenerateRequest{Messages: req.Messages, Documents: req.Documents, Tokens: req.Tokens,
+		Thought: req.Thought, MaxTokens: 1}
 	if err := e.admit(first); err != nil {
 		return nil, err
 	}
