@@ -24,7 +24,8 @@ func TestCountTokens(t *testing.T) {
 	dir := t.TempDir()
 	prepare := func(rows, metric string, limit int) (*runOptions, *plan, metrics.Models, runs.Manifest) {
 		t.Helper()
-		o := &runOptions{data: filepath.Join(dir, "qa.jsonl"), metrics: []string{metric}, format: "table", limit: limit}
+		o := &runOptions{data: filepath.Join(dir, "qa.jsonl"), metrics: []string{metric}, format: "table", limit: limit,
+			layout: "row", reasons: "doubtful"}
 		if err := os.WriteFile(o.data, []byte(rows), 0o666); err != nil {
 			t.Fatal(err)
 		}

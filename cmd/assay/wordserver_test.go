@@ -97,9 +97,9 @@ func newWordServer() *httptest.Server {
 				res.Message.Content = "The words are counted. " + strings.Repeat("One more. ", 300)
 			case strings.HasPrefix(thought, "Strictly") && res.Message.Content == "Yes":
 				res.Message.Content = "No"
-			case strings.HasPrefix(req.Model, "aloud"):
+			case strings.HasPrefix(req.Model, "aloud") && len(req.Format) == 0: // a schema leaves no place for it
 				res.Message.Content = "<think>\n1. No. I count.\n</think>\n\n" + res.Message.Content
-			case strings.HasPrefix(req.Model, "musing"):
+			case strings.HasPrefix(req.Model, "musing") && len(req.Format) == 0:
 				res.Message.Content = "<think>\nI count: 1. Yes"
 			}
 			for i, m := range req.Messages[:n-1] {
