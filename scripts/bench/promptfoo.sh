@@ -5,7 +5,7 @@
 #
 #	scripts/bench/promptfoo.sh [ROWS] [DATASET]
 #
-# The first ROWS (4) of the DATASET (examples/qa.jsonl) that have contexts are scored, without a cache. promptfoo is
+# Linux on x86-64. The first ROWS (4) of the DATASET (examples/qa.jsonl) that have contexts are scored, without a cache. promptfoo is
 # fetched with npm the first time, into tools/ in Assay's data folder. It wants the machine for itself, and takes ten minutes
 # and more for four long rows.
 #
@@ -23,11 +23,13 @@ make -s setup
 home=$(scripts/setup.sh --home)
 ollama=$(scripts/ollama.sh)
 version=$(awk '$1 == "promptfoo" { print $2 }' scripts/bench/pins.txt)
+node=$(awk '$1 == "node" { print $2 }' scripts/bench/pins.txt) # it wants a newer one than most machines have
+libsql=$(awk '$1 == "libsql" { print $2 }' scripts/bench/pins.txt)
 tool=$home/tools/promptfoo-$version
 if [ ! -x "$tool/node_modules/.bin/promptfoo" ]; then
 	say "fetching promptfoo $version, once"
 	mkdir -p "$tool"
-	npm install --prefix "$tool" --no-audit --no-fund --omit=optional --omit=dev "promptfoo@$version" >"$tool/log" 2>&1 ||
+	npm install --prefix "$tool" --no-audit --no-fund --omit=optional --omit=dev "promptfoo@$version" "$node" "$libsql" >"$tool/log" 2>&1 ||
 		{ tail -n 20 "$tool/log" >&2 && exit 1; }
 fi
 work=$(mktemp -d)
@@ -88,7 +90,7 @@ seconds() {
 # The first call loads the model, in both.
 curl -sf "$OLLAMA_HOST/api/generate" -d '{"model": "judge", "prompt": "Hello", "stream": false, "options": {"num_predict": 1, "num_ctx": 2048}}' >/dev/null
 say "promptfoo"
-took=$(HOME="$work" OLLAMA_BASE_URL="$OLLAMA_HOST" PROMPTFOO_DISABLE_TELEMETRY=1 PROMPTFOO_DISABLE_UPDATE=1 \
+took=$(PATH=$tool/node_modules/${node%@*}/bin:$PATH HOME="$work" OLLAMA_BASE_URL="$OLLAMA_HOST" PROMPTFOO_DISABLE_TELEMETRY=1 PROMPTFOO_DISABLE_UPDATE=1 \
 	PROMPTFOO_DISABLE_REMOTE_GENERATION=1 seconds "$tool/node_modules/.bin/promptfoo" eval -c "$work/promptfooconfig.json" \
 	--no-cache --no-table -j 4 -o "$work/promptfoo.json")
 [ -s "$work/promptfoo.json" ] || { cat "$work/said" >&2 && exit 1; }
