@@ -35,7 +35,7 @@
 //
 // In a conversation, a sample's Question and Answer are its last exchange, and History is what was said
 // before. The metrics of the RAGAS paper know only a question, an answer and contexts, so their built-in
-// prompts leave History out; it is there for a user's own prompt to show. Those about conversations and agents
+// prompts in the classic layout leave History out; those in the row layout show it, as a user's own may. Those about conversations and agents
 // (package agent) read the whole of it.
 //
 // Text that exceeds a model's context length is never truncated. Contexts and answers are read in windows (chunks)
