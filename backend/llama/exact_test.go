@@ -12,6 +12,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/library"
 	"github.com/assay-eval/assay/models/gguf"
 )
 
@@ -70,7 +71,7 @@ func testExactBits(t *testing.T, path string, length, replies int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(testLib(t)); err != nil {
+	if _, err := library.Load(testLib(t)); err != nil {
 		t.Fatal(err)
 	}
 	m, err := load(p)

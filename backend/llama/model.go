@@ -10,6 +10,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama/chat"
 	"github.com/assay-eval/assay/backend/llama/grammar"
+	"github.com/assay-eval/assay/backend/llama/library"
 	"github.com/assay-eval/assay/models/head"
 )
 
@@ -36,7 +37,7 @@ func load(p *plan) (*model, error) {
 	params.NGpuLayers = int32(p.offload.layers)
 	handle, err := llama.ModelLoadFromFile(p.Model, params)
 	if err != nil {
-		return nil, fmt.Errorf("llama.cpp cannot load the model%s", process.log.said())
+		return nil, fmt.Errorf("llama.cpp cannot load the model%s", library.Complaints())
 	}
 	m := &model{handle: handle}
 	if err := m.prepare(p); err != nil {
@@ -254,7 +255,7 @@ func (m *model) context(c llama.ContextParams) (llama.Context, error) {
 	c.NThreads, c.NThreadsBatch = int32(m.threads), int32(m.threads)
 	ctx, err := llama.InitFromModel(m.handle, c)
 	if err != nil {
-		return 0, fmt.Errorf("llama.cpp cannot prepare the model%s", process.log.said())
+		return 0, fmt.Errorf("llama.cpp cannot prepare the model%s", library.Complaints())
 	}
 	return ctx, nil
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/shirou/gopsutil/v4/mem"
+
+	"github.com/assay-eval/assay/backend/llama/library"
 )
 
 const (
@@ -19,9 +21,24 @@ const (
 	spare = 384 << 20
 )
 
+// An offload says how much of a model is offloaded to GPUs.
+type offload struct {
+	layers int    // on GPUs: those of the model and one more, its output; 0: none
+	whole  bool   // all of it
+	where  string // the GPUs' names
+}
+
+// String names what the bits of answers depend on: "" for a model that is wholly in one place.
+func (o offload) String() string {
+	if o.whole || o.layers == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d layers there", o.layers)
+}
+
 // fit lowers the number of slots, where that was left to us, until model and cache fit in memory, and
 // refuses a model that does not fit at all.
-func (p *plan) fit(gpus []Device, available func() (uint64, error)) error {
+func (p *plan) fit(gpus []library.Device, available func() (uint64, error)) error {
 	if !p.writes() || p.encodes() {
 		p.slots = 2 // one call is computed at a time; the next can be on its way
 	}
@@ -45,7 +62,7 @@ func (p *plan) fit(gpus []Device, available func() (uint64, error)) error {
 
 // onGPUs plans what is offloaded to GPUs: all, with fewer slots if need be and if that was left to us, or else as
 // many layers as have room, with their share of the cache. What does not go there stays with the CPU.
-func (p *plan) onGPUs(gpus []Device) {
+func (p *plan) onGPUs(gpus []library.Device) {
 	var free uint64
 	var names []string
 	for _, c := range gpus {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/library"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 )
@@ -25,11 +26,11 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	lib, err := Load(o.Lib)
+	lib, err := library.Load(o.Lib)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.fit(GPUs(), availableMemory); err != nil {
+	if err := p.fit(library.GPUs(), availableMemory); err != nil {
 		return nil, err
 	}
 	if o.Digest == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/llama/library"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 )
@@ -99,7 +100,7 @@ func TestPlanCards(t *testing.T) {
 		o.Log = t.Logf
 		p, err := newPlan(o, file, nil)
 		if err == nil {
-			err = p.fit([]Device{{Name: "CUDA0", Free: free}}, func() (uint64, error) { return memory, nil })
+			err = p.fit([]library.Device{{Name: "CUDA0", Free: free}}, func() (uint64, error) { return memory, nil })
 		}
 		if slots == 0 {
 			if err == nil {
@@ -122,40 +123,6 @@ func TestPlanCards(t *testing.T) {
 	check(Options{Slots: 16}, 6*gb+gpuSpare, 16*gb, offload{layers: 16, where: "CUDA0"}, 16)
 	check(Options{Slots: 16}, 6*gb+gpuSpare, 5*gb, offload{}, 0)
 	check(Options{Slots: 16}, 1<<20, 16*gb, offload{}, 16)
-}
-
-func TestLoadRefuses(t *testing.T) {
-	var p library
-	dir := t.TempDir()
-	if err := p.load(dir); err == nil || !strings.Contains(err.Error(), "no library") {
-		t.Errorf("an empty folder: %v", err)
-	}
-	for _, name := range []string{"libggml.so", "ggml.dll", "libggml.dylib"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("not a library"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := p.load(dir); err == nil || !strings.Contains(err.Error(), models.EngineVersion) {
-		t.Errorf("a folder with some of the files: %v", err)
-	}
-	if p.lib.Dir != "" || p.broken != nil {
-		t.Error("nothing was loaded, and yet it cannot be tried again")
-	}
-}
-
-func TestVersion(t *testing.T) {
-	lib, err := Load(testLib(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := Load(testLib(t))
-	if err != nil || again.String() != lib.String() {
-		t.Errorf("loaded again: %v, %v", again, err)
-	}
-	if lib.Version != models.EngineVersion || !strings.HasPrefix(lib.String(), "llama.cpp "+models.EngineVersion) {
-		t.Errorf("loaded %v, want version %s", lib, models.EngineVersion)
-	}
-	t.Log(lib)
 }
 
 func TestQuantizeRefuses(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 
+	"github.com/assay-eval/assay/backend/llama/library"
 	"github.com/assay-eval/assay/models/gguf"
 )
 
@@ -28,7 +29,7 @@ func Quantize(ctx context.Context, lib, in, out, ftype string) error {
 	if _, err := gguf.Check(in); err != nil {
 		return err
 	}
-	if _, err := Load(lib); err != nil {
+	if _, err := library.Load(lib); err != nil {
 		return err
 	}
 	// A folder of its own: once that is removed, a thread that still goes on can make no file any more.
@@ -59,8 +60,7 @@ func Quantize(ctx context.Context, lib, in, out, ftype string) error {
 
 // quantize has llama.cpp write the file, which takes every core.
 func quantize(ctx context.Context, in, out string, t llama.Ftype) error {
-	process.compute.Lock()
-	defer process.compute.Unlock()
+	defer library.Alone()()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func quantize(ctx context.Context, in, out string, t llama.Ftype) error {
 	params.AllowRequantize = 1
 	params.NThread = int32(physicalCores())
 	if code := llama.ModelQuantize(in, out, &params); code != 0 {
-		return fmt.Errorf("llama.cpp cannot quantise %s%s", in, process.log.said())
+		return fmt.Errorf("llama.cpp cannot quantise %s%s", in, library.Complaints())
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-eval/assay/backend/llama/library"
 	"github.com/assay-eval/assay/models/gguf"
 )
 
@@ -26,17 +27,17 @@ func TestQuantize(t *testing.T) {
 	if err := os.Remove(out); err != nil {
 		t.Fatal(err)
 	}
-	process.compute.Lock() // so that it is certain to be in the middle
+	done := library.Alone() // so that it is certain to be in the middle
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	err := Quantize(ctx, lib, in, out, "q4_0")
-	process.compute.Unlock()
+	done()
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("interrupted: error is %v", err)
 	}
-	process.compute.Lock() // once the other thread is done with it
+	done = library.Alone() // once the other thread is done with it
 	left, err := os.ReadDir(dir)
-	process.compute.Unlock()
+	done()
 	if err != nil || len(left) != 0 {
 		t.Errorf("left %v, %v", left, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/assay-eval/assay/backend/llama/library"
 	"github.com/assay-eval/assay/models/gguf"
 )
 
@@ -162,7 +163,7 @@ func plus(a, b []float64) []float64 {
 // kinds agree; those of real models have 32 and more.
 func attentionError(t *testing.T, dimensions, n int) float64 {
 	t.Helper()
-	lib, err := Load(testLib(t))
+	lib, err := library.Load(testLib(t))
 	if err != nil {
 		t.Fatal(err)
 	}

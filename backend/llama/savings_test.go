@@ -8,6 +8,7 @@ import (
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 
+	"github.com/assay-eval/assay/backend/llama/library"
 	"github.com/assay-eval/assay/models/gguf"
 )
 
@@ -23,7 +24,7 @@ func BenchmarkSavings(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := Load(testLib(b)); err != nil {
+	if _, err := library.Load(testLib(b)); err != nil {
 		b.Fatal(err)
 	}
 	m, err := load(p)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 	"github.com/shirou/gopsutil/v4/cpu"
+
+	"github.com/assay-eval/assay/backend/llama/library"
 )
 
 // physicalCores is the number of cores that this process may use, hyperthreads not counted.
@@ -26,8 +28,7 @@ type runner struct {
 
 // run computes a batch with one of llama.cpp's functions for that.
 func (r *runner) run(f func(llama.Context, llama.Batch) (int32, error), batch llama.Batch) error {
-	process.compute.Lock()
-	defer process.compute.Unlock()
+	defer library.Alone()()
 	start := time.Now()
 	choice := r.pace.choose(int(batch.NTokens), start)
 	n := int32(r.pace.counts[choice])
@@ -38,7 +39,7 @@ func (r *runner) run(f func(llama.Context, llama.Batch) (int32, error), batch ll
 	}
 	if err == nil && code != 0 {
 		err = fmt.Errorf("llama.cpp could not compute a pass of %d tokens, code %d%s",
-			batch.NTokens, code, process.log.said())
+			batch.NTokens, code, library.Complaints())
 	}
 	if err == nil {
 		end := time.Now()

@@ -11,6 +11,7 @@ import (
 	"github.com/assay-eval/assay/backend/llama/grammar"
 
 	"github.com/assay-eval/assay/backend/llama/chat"
+	"github.com/assay-eval/assay/backend/llama/library"
 )
 
 // A vocab is the tokenizer: it turns text into a model's tokens and back. It is safe for concurrent use.
@@ -167,7 +168,7 @@ func (v *vocab) nextControl(text string) (at int, c *controlToken) {
 
 // tokens cuts plain text into tokens. With special, the model's own start and end tokens are added.
 func (v *vocab) tokens(text string, special bool) []llama.Token {
-	return process.tokenizeText(v.handle, text, special)
+	return library.Tokenize(v.handle, text, special)
 }
 
 // atLeast is a lower bound for the number of tokens that a prompt's text takes, to refuse the far too

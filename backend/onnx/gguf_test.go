@@ -14,6 +14,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
 	engine "github.com/assay-eval/assay/backend/llama"
+	llamacpp "github.com/assay-eval/assay/backend/llama/library"
 	"github.com/assay-eval/assay/backend/onnx/bert"
 )
 
@@ -219,7 +220,7 @@ func TestGGUFTokens(t *testing.T) {
 	if lib == "" {
 		t.Skip("ASSAY_TEST_LIB names no llama.cpp libraries: run make test")
 	}
-	if _, err := engine.Load(lib); err != nil {
+	if _, err := llamacpp.Load(lib); err != nil {
 		t.Fatal(err)
 	}
 	params := llama.ModelDefaultParams()

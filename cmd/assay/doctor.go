@@ -13,7 +13,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/cache"
-	"github.com/assay-eval/assay/backend/llama"
+	"github.com/assay-eval/assay/backend/llama/library"
 	"github.com/assay-eval/assay/backend/ollama"
 	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/backend/openai"
@@ -53,7 +53,7 @@ const (
 type doctor struct {
 	checks []check
 	home   string
-	gpus   []llama.Device
+	gpus   []library.Device
 	ready  bool // one engine has what it takes to judge
 }
 
@@ -161,7 +161,7 @@ func (d *doctor) library() bool {
 		d.say("llama.cpp", bad, mend, "%v", err)
 		return false
 	}
-	lib, err := llama.Load(e.Dir)
+	lib, err := library.Load(e.Dir)
 	if err != nil {
 		d.say("llama.cpp", bad, mend, "%v", err)
 		return false
@@ -194,12 +194,12 @@ func (d *doctor) onnx() bool {
 
 // cards lists the graphics cards, or says why libraries that are made for some see none.
 func (d *doctor) cards(dir string) {
-	d.gpus = llama.GPUs()
+	d.gpus = library.GPUs()
 	for _, g := range d.gpus {
 		d.say("gpu", good, "", "%s: %s, %s of memory, %s free", g.Name, g.Description, size(int64(g.Total)),
 			size(int64(g.Free)))
 	}
-	kind, err := llama.GPULibrary(dir)
+	kind, err := library.GPUKind(dir)
 	switch {
 	case len(d.gpus) > 0 || kind == "":
 	case err != nil:

@@ -27,7 +27,7 @@ func TestImports(t *testing.T) {
 		"backend/cache":       {"backend", "tokenize", "models"},
 		"backend/gollama":     {"backend", "tokenize", "models", "models/gguf"}, // a module of its own
 		"backend/linger":      {"backend"},
-		"backend/llama":       {"backend", "tokenize", "models", "models/gguf", "models/head", "backend/llama/grammar", "backend/llama/chat"},
+		"backend/llama":       {"backend", "tokenize", "models", "models/gguf", "models/head", "backend/llama/grammar", "backend/llama/chat", "backend/llama/library"},
 		"backend/ollama":      {"backend", "backend/remote"},
 		"backend/openai":      {"backend", "backend/remote", "backend/openai/wire"},
 		"backend/remote":      {"backend"},
@@ -65,6 +65,7 @@ func TestImports(t *testing.T) {
 		"internal/parquet/bounds": {},
 		"backend/llama/grammar":   {},
 		"backend/llama/chat":      {"backend"},
+		"backend/llama/library":   {"models"},
 		// stats: a manifest holds calibration maps
 		"internal/runs":          {"backend", "metrics", "metrics/prompts", "internal/stats", "internal/parquet"},
 		"internal/budget":        {"backend", "metrics", "internal/runs", "internal/stats"},

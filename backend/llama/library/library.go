@@ -1,4 +1,6 @@
-package llama
+// Package library loads llama.cpp's shared libraries, of which a process has room for one copy, and tells what they can
+// compute on. It has what the binding lacks: their version, tokens of any bytes, and their complaints.
+package library
 
 import (
 	"fmt"
@@ -49,9 +51,9 @@ func Load(dir string) (Library, error) {
 
 // process is the one copy of llama.cpp in this process. The library and its binding keep their state in
 // globals of their own, which this mirrors.
-var process library
+var process state
 
-type library struct {
+type state struct {
 	mu     sync.Mutex // guards lib and broken
 	lib    Library    // Dir is "" until it is loaded
 	broken error      // set for good when what was loaded cannot be used
@@ -60,12 +62,10 @@ type library struct {
 	version  ffi.Fun
 	log      logTail
 
-	// compute is held by the engine that computes: the threads of two would spin on the same cores and
-	// slow each other down to far below half.
-	compute sync.Mutex
+	compute sync.Mutex // see [Alone]
 }
 
-func (p *library) load(dir string) error {
+func (p *state) load(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func sameFolder(a, b string) bool {
 
 // open loads the libraries and checks that they are the version that the binding was written for:
 // another could lay out its structures in another way, and would then write where it should not.
-func (p *library) open(dir string) error {
+func (p *state) open(dir string) error {
 	if err := llama.Load(dir); err != nil {
 		return fmt.Errorf("the libraries in %s cannot be used (%v): install llama.cpp %s for this system",
 			dir, err, models.EngineVersion)
@@ -145,6 +145,13 @@ func (p *library) open(dir string) error {
 	return nil
 }
 
+// Alone waits until nobody in this process computes, and returns what lets the next one: the threads of two engines would
+// spin on the same cores and slow each other down to far below half.
+func Alone() (done func()) {
+	process.compute.Lock()
+	return process.compute.Unlock
+}
+
 // devices names what llama.cpp found to compute on besides the processor.
 func devices() []string {
 	var names []string
@@ -158,16 +165,16 @@ func devices() []string {
 	return names
 }
 
-// tokenizeText cuts text into tokens. Any bytes will do, zeros too. With special, the text's special
-// tokens are those that the model adds at its start and end. Control tokens spelt out in the text stay text.
-func (p *library) tokenizeText(vocab llama.Vocab, text string, special bool) []llama.Token {
+// Tokenize cuts text into tokens, once the library is loaded. Any bytes will do, zeros too. With special, there are
+// those tokens that the model adds at a text's start and end. Control tokens spelt out in the text stay text.
+func Tokenize(vocab llama.Vocab, text string, special bool) []llama.Token {
 	out := make([]llama.Token, len(text)+8)
 	for {
 		data, size := unsafe.StringData(text+"\x00"), int32(len(text))
 		tokens, room := unsafe.SliceData(out), int32(len(out))
 		parse := false
 		var result ffi.Arg
-		p.tokenize.Call(unsafe.Pointer(&result), unsafe.Pointer(&vocab), unsafe.Pointer(&data), &size,
+		process.tokenize.Call(unsafe.Pointer(&result), unsafe.Pointer(&vocab), unsafe.Pointer(&data), &size,
 			unsafe.Pointer(&tokens), &room, &special, &parse)
 		n := int32(result)
 		if n >= 0 {
@@ -211,6 +218,9 @@ func (t *logTail) add(level llama.LogLevel, text string) {
 		t.lines = t.lines[1:]
 	}
 }
+
+// Complaints returns the last complaints of llama.cpp as the end of an error message, and forgets them; "" if it had none.
+func Complaints() string { return process.log.said() }
 
 // said returns the last complaints as the end of an error message, and forgets them.
 func (t *logTail) said() string {

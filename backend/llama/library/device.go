@@ -1,7 +1,6 @@
-package llama
+package library
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 
@@ -36,10 +35,10 @@ func GPUs() []Device {
 	return list
 }
 
-// GPULibrary returns the kind of GPU that the libraries in dir are built for, "" if only for the CPU, and the reason
+// GPUKind returns the kind of GPU that the libraries in dir are built for, "" if only for the CPU, and the reason
 // why that part of them cannot be loaded here, nil if it can: a driver or a runtime is missing, as the system's loader
 // says.
-func GPULibrary(dir string) (kind string, err error) {
+func GPUKind(dir string) (kind string, err error) {
 	for _, kind := range []string{"cuda", "vulkan", "metal"} {
 		if _, err := os.Stat(loader.GetLibraryFilename(dir, "ggml-"+kind)); err != nil {
 			continue
@@ -50,19 +49,4 @@ func GPULibrary(dir string) (kind string, err error) {
 		return kind, err
 	}
 	return "", nil
-}
-
-// An offload says how much of a model is offloaded to GPUs.
-type offload struct {
-	layers int    // on GPUs: those of the model and one more, its output; 0: none
-	whole  bool   // all of it
-	where  string // the GPUs' names
-}
-
-// String names what the bits of answers depend on: "" for a model that is wholly in one place.
-func (o offload) String() string {
-	if o.whole || o.layers == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" %d layers there", o.layers)
 }
