@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/remote"
 )
 
 // Generate implements [backend.Backend].
@@ -24,7 +24,7 @@ import (
 // [backend.ErrPromptTooLong] whether or not the reply would have stayed short. Ollama, asked not to shift the
 // context, ends such a reply where the context ends; it is never passed on.
 func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
-	if err := e.admit(req); err != nil {
+	if err := e.model().Admit(req); err != nil {
 		return nil, err
 	}
 	call, done, err := e.begin(ctx)
@@ -37,35 +37,9 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	return g, err
 }
 
-// admit refuses what can be seen to be impossible before the server is asked.
-func (e *Engine) admit(req *backend.GenerateRequest) error {
-	if !e.info.Ops.Has(backend.CanGenerate) {
-		return backend.Unsupported(e.info, backend.CanGenerate)
-	}
-	if err := req.Check(); err != nil {
-		return err
-	}
-	if needs := req.Needs(); !e.info.Ops.Has(needs) {
-		return backend.Unsupported(e.info, needs)
-	}
-	if req.Schema != nil {
-		if !e.info.Ops.Has(backend.CanConstrain) {
-			return backend.Unsupported(e.info, backend.CanConstrain)
-		}
-		if !bytes.HasPrefix(bytes.TrimSpace(req.Schema), []byte("{")) {
-			return fmt.Errorf("%w: ollama takes no schema but a JSON object", backend.ErrInvalid)
-		}
-	}
-	for i, m := range req.Messages {
-		if mark := e.controls.Find(m.Text); mark != "" {
-			return fmt.Errorf("%w: message %d contains %q, which Ollama would read as a control token of model %s",
-				backend.ErrInvalid, i, mark, e.name)
-		}
-	}
-	if req.MaxTokens >= e.info.Context {
-		return &backend.TooLongError{Limit: e.info.Context}
-	}
-	return nil
+// model is what requests are judged by.
+func (e *Engine) model() remote.Model {
+	return remote.Model{Info: e.info, Name: e.name, Controls: e.controls}
 }
 
 func (e *Engine) generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {

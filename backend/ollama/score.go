@@ -16,21 +16,9 @@ const topProbabilities = 20
 // probable first tokens of a reply, which first-token scoring needs: see [remote.Choose]. A continuation is given one
 // number. Where the model would rather say nothing, Score fails.
 func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
-	if !e.info.Ops.Has(backend.CanChoose) {
-		return nil, backend.Unsupported(e.info, backend.CanScore)
-	}
-	if err := req.Check(); err != nil {
+	first, err := e.model().AdmitChoice(req)
+	if err != nil {
 		return nil, err
-	}
-	first := &backend.GenerateRequest{Messages: req.Messages, Documents: req.Documents, Tokens: req.Tokens,
-		Thought: req.Thought, MaxTokens: 1}
-	if err := e.admit(first); err != nil {
-		return nil, err
-	}
-	for _, c := range req.Continuations {
-		if len(c) >= bytesPerToken*e.info.Context {
-			return nil, &backend.TooLongError{Limit: e.info.Context}
-		}
 	}
 	call, done, err := e.begin(ctx)
 	if err != nil {
@@ -41,10 +29,6 @@ func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend
 	e.doubt(err)
 	return s, err
 }
-
-// bytesPerToken is more than a token of any vocabulary has on average: a text of more bytes than that for
-// each token of the context does not fit.
-const bytesPerToken = 64
 
 func (e *Engine) score(
 	ctx context.Context, first *backend.GenerateRequest, continuations []string,

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/remote"
 )
 
 // A fake is a scripted server, for the faults that no real one can be brought to. A test replaces the handlers of the
@@ -262,7 +263,7 @@ func TestGenerateFaults(t *testing.T) {
 	}, want{nil, "the server says: nothing"})
 
 	f.on("/v1/chat/completions", answer(200, fakeReply))
-	_, err := e.Generate(t.Context(), question(strings.Repeat("x", 12*leastTokens+1), 20))
+	_, err := e.Generate(t.Context(), question(strings.Repeat("x", 12*remote.BytesPerToken+1), 20))
 	want{backend.ErrPromptTooLong, "read 12 tokens of a prompt of 769 bytes"}.check(t, "cut without a word", err)
 	req := question("Hi", 20)
 	req.Schema = json.RawMessage(`{"type":"object"}`)

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/openai/wire"
+	"github.com/assay-eval/assay/backend/remote"
 )
 
 // A form is how a server takes a schema.
@@ -59,7 +59,7 @@ type chatAnswer struct {
 // A prompt that does not fit in the context with MaxTokens beside it is an error wrapping [backend.ErrPromptTooLong]
 // whether or not the reply would have stayed short.
 func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
-	if err := e.admit(req); err != nil {
+	if err := e.model().Admit(req); err != nil {
 		return nil, err
 	}
 	call, done, err := e.begin(ctx)
@@ -72,34 +72,9 @@ func (e *Engine) Generate(ctx context.Context, req *backend.GenerateRequest) (*b
 	return g, err
 }
 
-// admit refuses what can be seen to be impossible before the server is asked.
-func (e *Engine) admit(req *backend.GenerateRequest) error {
-	if !e.info.Ops.Has(backend.CanGenerate) {
-		return backend.Unsupported(e.info, backend.CanGenerate)
-	}
-	if err := req.Check(); err != nil {
-		return err
-	}
-	if needs := req.Needs(); !e.info.Ops.Has(needs) {
-		return backend.Unsupported(e.info, needs)
-	}
-	if req.Schema != nil {
-		if !e.info.Ops.Has(backend.CanConstrain) {
-			return backend.Unsupported(e.info, backend.CanConstrain)
-		}
-		if !bytes.HasPrefix(bytes.TrimSpace(req.Schema), []byte("{")) {
-			return fmt.Errorf("%w: these servers take no schema but a JSON object", backend.ErrInvalid)
-		}
-	}
-	for i, m := range req.Messages {
-		if mark := e.controls.Find(m.Text); mark != "" {
-			return controlToken(i, mark, e.said.model)
-		}
-	}
-	if req.MaxTokens >= e.info.Context {
-		return &backend.TooLongError{Limit: e.info.Context}
-	}
-	return nil
+// model is what requests are judged by.
+func (e *Engine) model() remote.Model {
+	return remote.Model{Info: e.info, Name: e.said.model, Controls: e.controls}
 }
 
 func (e *Engine) generate(ctx context.Context, req *backend.GenerateRequest) (*backend.Generation, error) {
@@ -302,15 +277,12 @@ func (e *Engine) explain(err error) error {
 	return err
 }
 
-// leastTokens is how many bytes of text are read for one token at most: blanks and repeated signs come to some tens.
-const leastTokens = 64
-
 // whole reports a prompt of which the server read less than was sent, or more than leaves room for the reply.
 func (e *Engine) whole(list []backend.Message, usage wire.Usage, maxTokens int) error {
 	if need := usage.PromptTokens + maxTokens; need > e.info.Context && e.info.Context > 0 {
 		return &backend.TooLongError{Tokens: need, Limit: e.info.Context}
 	}
-	if size := bytesOf(list); size > leastTokens*usage.PromptTokens {
+	if size := bytesOf(list); size > remote.BytesPerToken*usage.PromptTokens {
 		return fmt.Errorf("%w: the server read %d tokens of a prompt of %d bytes, so it must have cut it",
 			backend.ErrPromptTooLong, usage.PromptTokens, size)
 	}
@@ -387,12 +359,7 @@ func (e *Engine) examineTokens(ctx context.Context, list []backend.Message) erro
 		}
 	}
 	i := slices.IndexFunc(texts, func(text string) bool { return strings.Contains(text, mark) })
-	return controlToken(max(i, 0), mark, e.said.model)
-}
-
-func controlToken(message int, mark, model string) error {
-	return fmt.Errorf("%w: message %d contains %q, which the server would read as a control token of model %s",
-		backend.ErrInvalid, message, mark, model)
+	return e.model().ControlToken(max(i, 0), mark)
 }
 
 // examineRendered has Ollama show the prompt, from which it drops messages until it fits.

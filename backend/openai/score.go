@@ -25,21 +25,9 @@ const (
 // [backend.CanScore]. Elsewhere the most probable first tokens of a reply are asked for, which first-token scoring needs:
 // [backend.CanChoose]; see [remote.Choose]. Where the model would rather say nothing, that fails.
 func (e *Engine) Score(ctx context.Context, req *backend.ScoreRequest) (*backend.Scores, error) {
-	if !e.info.Ops.Has(backend.CanChoose) {
-		return nil, backend.Unsupported(e.info, backend.CanScore)
-	}
-	if err := req.Check(); err != nil {
+	first, err := e.model().AdmitChoice(req)
+	if err != nil {
 		return nil, err
-	}
-	first := &backend.GenerateRequest{Messages: req.Messages, Documents: req.Documents, Tokens: req.Tokens,
-		Thought: req.Thought, MaxTokens: 1}
-	if err := e.admit(first); err != nil {
-		return nil, err
-	}
-	for _, c := range req.Continuations {
-		if len(c) >= leastTokens*e.info.Context {
-			return nil, &backend.TooLongError{Limit: e.info.Context}
-		}
 	}
 	call, done, err := e.begin(ctx)
 	if err != nil {
