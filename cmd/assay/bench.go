@@ -1,25 +1,21 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"os"
 	"runtime"
 	"slices"
 	"time"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama"
+	"github.com/assay-eval/assay/internal/bench"
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/all"
 	"github.com/assay-eval/assay/metrics/prompts"
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/shirou/gopsutil/v4/cpu"
 )
 
@@ -27,8 +23,8 @@ const benchHelp = `
 Usage: assay bench [--model MODEL] [--data FILE --embed-model MODEL] [flags]
 
 Measures how fast this machine evaluates with a model. First the engine alone: tokens a second of prompt
-and of reply, with 1, 4, 16 and 32 sequences at once; of several rounds the fastest counts. Then, with --data, whole rows: the three metrics of the
-RAGAS paper, with the cache off. No other program should be busy meanwhile.
+and of reply, with 1, 4, 16 and 32 sequences at once; of several rounds the fastest counts. Then, with --data,
+whole rows: the three metrics of the RAGAS paper, with the cache off. No other program should be busy meanwhile.
 
   assay bench --model tinyllama-q4_0
   assay bench --model tinyllama-q4_0 --embed-model minilm --data examples/qa.jsonl --limit 8
@@ -92,7 +88,7 @@ func benchCommand(ctx context.Context, s *std, args []string) error {
 		o.sequences = nil
 	}
 	switch {
-	case !slices.Contains([]string{"table", "json", "md"}, o.format):
+	case !slices.Contains(bench.Formats(), o.format):
 		return usagef("unknown format %q: table, json or md", o.format)
 	case len(o.sequences) == 0 && o.data == "":
 		return usagef("nothing to measure: give --sequences or --data")
@@ -101,81 +97,23 @@ func benchCommand(ctx context.Context, s *std, args []string) error {
 	case o.ollama != "" && o.data == "":
 		return usageError{withHint(errors.New("--ollama compares rows"), "name a dataset with --data")}
 	}
-	measure := o.measure
 	if o.from != "" {
-		measure = o.read
+		b, err := bench.Read(o.from)
+		if err != nil {
+			return usageError{err}
+		}
+		return b.Write(s.out, o.format)
 	}
-	b, err := measure(ctx, s)
+	b, err := o.measure(ctx, s)
 	if err != nil {
 		return err
 	}
-	return b.write(s.out, o.format)
+	return b.Write(s.out, o.format)
 }
 
-// A benchmark is what was measured. Its names stay: scripts read them.
-type benchmark struct {
-	Tool    string `json:"tool"`
-	Machine string `json:"machine"`
-	Engine  string `json:"engine"`
-	Model   string `json:"model"`
-	Digest  string `json:"digest"`
-
-	Speeds      []benchSpeed `json:"speeds,omitempty"`
-	EngineRatio float64      `json:"engine_ratio,omitempty"` // the least of the speeds' ratios
-
-	benchRows
-	Peers map[string]benchPeer `json:"peers,omitempty"`
-}
-
-// A benchSpeed is the engine's speed at one shape, beside llama.cpp's own.
-type benchSpeed struct {
-	llama.Shape
-	PromptRate float64 `json:"prompt_tokens_per_second"`
-	ReplyRate  float64 `json:"reply_tokens_per_second"`
-	Rate       float64 `json:"tokens_per_second"`
-
-	Batched     *batchedSpeed `json:"batched_bench,omitempty"`
-	PromptRatio float64       `json:"prompt_ratio,omitempty"`
-	ReplyRatio  float64       `json:"reply_ratio,omitempty"`
-	Ratio       float64       `json:"ratio,omitempty"` // of the whole rates
-}
-
-// A batchedSpeed is what llama-batched-bench measured at one shape, in tokens a second.
-type batchedSpeed struct {
-	PromptRate float64 `json:"prompt_tokens_per_second"`
-	ReplyRate  float64 `json:"reply_tokens_per_second"`
-	Rate       float64 `json:"tokens_per_second"`
-}
-
-// A benchRows is how rows were scored.
-type benchRows struct {
-	Rows             int     `json:"rows"` // 0: none were asked for, and what follows is 0, too
-	Preset           string  `json:"preset,omitempty"`
-	Layout           string  `json:"layout,omitempty"`
-	Failed           int     `json:"failed"`
-	RowsPerMinute    float64 `json:"rows_per_minute"`
-	PrefixEfficiency float64 `json:"prefix_efficiency"`
-	Packing          float64 `json:"packing"`
-	Idle             float64 `json:"idle"` // a share
-	PromptTokens     int64   `json:"prompt_tokens"`
-	PromptComputed   int64   `json:"prompt_tokens_computed"`
-	RowTokens        int64   `json:"row_tokens"`                   // of the rows' own text, as the judge's tokenizer counts
-	Reading          float64 `json:"reading_efficiency,omitempty"` // PromptComputed / RowTokens
-	OutputTokens     int64   `json:"output_tokens"`
-	Drafted          int64   `json:"drafted_tokens"`
-	Guessed          int64   `json:"drafted_tokens_right"`
-}
-
-// A benchPeer is how another engine scored the same rows.
-type benchPeer struct {
-	Engine        string  `json:"engine"`
-	Failed        int     `json:"failed"`
-	RowsPerMinute float64 `json:"rows_per_minute"`
-}
-
-func (o *benchOptions) measure(ctx context.Context, s *std) (*benchmark, error) {
-	b := &benchmark{Tool: "assay " + buildVersion(), Machine: machine()}
-	batched, err := readBatched(o.batched)
+func (o *benchOptions) measure(ctx context.Context, s *std) (*bench.Report, error) {
+	b := &bench.Report{Tool: "assay " + buildVersion(), Machine: machine()}
+	batched, err := bench.ReadBatched(o.batched)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -187,7 +125,7 @@ func (o *benchOptions) measure(ctx context.Context, s *std) (*benchmark, error) 
 	if o.data == "" {
 		return b, nil
 	}
-	if b.benchRows, err = o.rows(ctx, s, b); err != nil {
+	if b.Rows, err = o.rows(ctx, s, b); err != nil {
 		return nil, err
 	}
 	if o.ollama != "" {
@@ -195,20 +133,7 @@ func (o *benchOptions) measure(ctx context.Context, s *std) (*benchmark, error) 
 		if err != nil {
 			return nil, fmt.Errorf("ollama: %w", err)
 		}
-		b.Peers = map[string]benchPeer{"ollama": peer}
-	}
-	return b, nil
-}
-
-// read takes what was measured earlier from a file.
-func (o *benchOptions) read(context.Context, *std) (*benchmark, error) {
-	data, err := os.ReadFile(o.from)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	b := new(benchmark)
-	if err := json.Unmarshal(data, b); err != nil {
-		return nil, usageError{fmt.Errorf("%s is not what assay bench --format json prints: %w", o.from, err)}
+		b.Peers = map[string]bench.Peer{"ollama": peer}
 	}
 	return b, nil
 }
@@ -223,7 +148,7 @@ func machine() string {
 }
 
 // speeds measures the engine alone, each shape on an engine with just its slots.
-func (o *benchOptions) speeds(ctx context.Context, s *std, b *benchmark, batched map[llama.Shape]*batchedSpeed) error {
+func (o *benchOptions) speeds(ctx context.Context, s *std, b *bench.Report, batched map[bench.Shape]*bench.Rates) error {
 	for _, n := range o.sequences {
 		if n < 1 {
 			return usagef("--sequences %d is to be positive", n)
@@ -235,23 +160,16 @@ func (o *benchOptions) speeds(ctx context.Context, s *std, b *benchmark, batched
 		if err != nil {
 			return err
 		}
-		if peer := batched[speed.Shape]; peer != nil {
-			speed.Batched, speed.Ratio = peer, speed.Rate/peer.Rate
-			speed.PromptRatio, speed.ReplyRatio = speed.PromptRate/peer.PromptRate, speed.ReplyRate/peer.ReplyRate
-			if b.EngineRatio == 0 || speed.Ratio < b.EngineRatio {
-				b.EngineRatio = speed.Ratio
-			}
-		}
-		b.Speeds = append(b.Speeds, speed)
+		b.Compare(speed, batched)
 	}
 	return nil
 }
 
 func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n int,
-	b *benchmark) (benchSpeed, error) {
+	b *bench.Report) (bench.Speed, error) {
 	e, err := openLlama(ctx, s, stack, wanted{backend.Judge, stack.named(backend.Judge), backend.CanGenerate})
 	if err != nil {
-		return benchSpeed{}, err
+		return bench.Speed{}, err
 	}
 	defer e.Close()
 	info := e.Info()
@@ -260,13 +178,13 @@ func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n
 	shape.Sequences = n
 	warm := llama.Shape{Sequences: 1, Prompt: min(16, shape.Prompt), Reply: 2}
 	if _, err := e.Bench(ctx, warm); err != nil {
-		return benchSpeed{}, err
+		return bench.Speed{}, err
 	}
-	best := benchSpeed{Shape: shape}
+	best := bench.Speed{Shape: bench.Shape(shape)}
 	for range o.rounds {
 		speed, err := e.Bench(ctx, shape)
 		if err != nil {
-			return benchSpeed{}, err
+			return bench.Speed{}, err
 		}
 		s.note("%d sequences: %.1f tokens/s of prompt, %.1f of reply", n, speed.PromptRate(), speed.ReplyRate())
 		best.PromptRate, best.ReplyRate = max(best.PromptRate, speed.PromptRate()), max(best.ReplyRate, speed.ReplyRate())
@@ -275,43 +193,8 @@ func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n
 	return best, nil
 }
 
-// readBatched reads what llama-batched-bench wrote: tokens a second by shape. There is none without a path.
-func readBatched(path string) (map[llama.Shape]*batchedSpeed, error) {
-	if path == "" {
-		return nil, nil
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	rates := map[llama.Shape]*batchedSpeed{}
-	for d := json.NewDecoder(io.LimitReader(file, 1<<20)); ; {
-		var line struct {
-			PP, TG, PL int
-			Prompt     float64 `json:"speed_pp"`
-			Reply      float64 `json:"speed_tg"`
-			Both       float64 `json:"speed"`
-		}
-		err := d.Decode(&line)
-		if err == io.EOF {
-			return rates, nil
-		}
-		if err == nil && line.Both <= 0 {
-			err = errors.New("a line has no speed")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s is not what llama-batched-bench writes as JSONL: %w", path, err)
-		}
-		shape := llama.Shape{Sequences: line.PL, Prompt: line.PP, Reply: line.TG}
-		best := cmp.Or(rates[shape], new(batchedSpeed))
-		rates[shape] = &batchedSpeed{max(best.PromptRate, line.Prompt), max(best.ReplyRate, line.Reply),
-			max(best.Rate, line.Both)}
-	}
-}
-
 // rows scores the dataset with the engine.
-func (o *benchOptions) rows(ctx context.Context, s *std, b *benchmark) (r benchRows, err error) {
+func (o *benchOptions) rows(ctx context.Context, s *std, b *bench.Report) (r bench.Rows, err error) {
 	stack := o.stack
 	stack.address, stack.trie = "", true
 	st, r, err := o.score(ctx, s, &stack)
@@ -330,22 +213,22 @@ func (o *benchOptions) rows(ctx context.Context, s *std, b *benchmark) (r benchR
 }
 
 // peer scores the same rows through Ollama.
-func (o *benchOptions) peer(ctx context.Context, s *std) (benchPeer, error) {
+func (o *benchOptions) peer(ctx context.Context, s *std) (bench.Peer, error) {
 	stack := stackOptions{backend: "ollama", cache: "off", address: o.stack.address, context: o.stack.context,
 		models: map[backend.Role]*modelRefs{backend.Judge: {of: map[string]string{"": o.ollama}},
 			backend.Embedder: {of: map[string]string{"": o.ollamaEmbed}}}}
 	st, r, err := o.score(ctx, s, &stack)
 	if err != nil {
-		return benchPeer{}, err
+		return bench.Peer{}, err
 	}
-	return benchPeer{
+	return bench.Peer{
 		Engine: st.roles[backend.Judge].Info().Engine, Failed: r.Failed, RowsPerMinute: r.RowsPerMinute,
 	}, nil
 }
 
 // score scores the dataset with the metrics of the preset that it has the columns for, through models that it closes,
 // and tells how long that took once they were loaded.
-func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (st *stack, r benchRows, err error) {
+func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (st *stack, r bench.Rows, err error) {
 	p := plan{}
 	if p.metrics, err = all.Preset(o.preset); err != nil {
 		return nil, r, usageError{err}
@@ -369,13 +252,13 @@ func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (
 		return nil, r, err
 	}
 	defer st.close()
-	r.Rows, r.Preset, r.Layout = data.Summary().Rows, o.preset, o.layout
+	r.Count, r.Preset, r.Layout = data.Summary().Rows, o.preset, o.layout
 	if judge := st.work[backend.Judge]; judge != nil {
 		if r.RowTokens, err = rowTokens(ctx, judge, data.Samples(ctx), ms); err != nil {
 			return nil, r, err
 		}
 	}
-	meter := newMeter(s, r.Rows*len(ms), 0)
+	meter := newMeter(s, r.Count*len(ms), 0)
 	defer meter.stop()
 	start := time.Now()
 	err = metrics.Run(ctx, data.Samples(ctx), ms, metrics.Models{Roles: st.roles, Prompts: asking},
@@ -386,7 +269,7 @@ func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (
 			}
 			return nil
 		})
-	r.RowsPerMinute = float64(r.Rows) / time.Since(start).Minutes()
+	r.RowsPerMinute = float64(r.Count) / time.Since(start).Minutes()
 	return st, r, err
 }
 
@@ -415,64 +298,4 @@ func rowTokens(ctx context.Context, judge *llama.Engine, samples iter.Seq2[*metr
 		}
 	}
 	return tokens, nil
-}
-
-// write prints the figures.
-func (b *benchmark) write(w io.Writer, format string) error {
-	if format == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(b)
-	}
-	render := func(t table.Writer) {
-		if format == "md" {
-			fmt.Fprintf(w, "%s\n\n", t.RenderMarkdown())
-			return
-		}
-		t.SetStyle(table.StyleLight)
-		fmt.Fprintf(w, "%s\n\n", t.Render())
-	}
-	fmt.Fprintf(w, "%s on %s. %s.\n\n", b.Model, b.Engine, b.Machine)
-	if len(b.Speeds) > 0 {
-		t := table.NewWriter()
-		t.AppendHeader(table.Row{"sequences", "prompt + reply", "prompt tok/s", "batched-bench", "ratio",
-			"reply tok/s", "batched-bench", "ratio"})
-		for _, v := range b.Speeds {
-			peer := cmp.Or(v.Batched, new(batchedSpeed))
-			t.AppendRow(table.Row{v.Sequences, fmt.Sprintf("%d + %d", v.Prompt, v.Reply),
-				figure(v.PromptRate, 1), figure(peer.PromptRate, 1), figure(v.PromptRatio, 2),
-				figure(v.ReplyRate, 1), figure(peer.ReplyRate, 1), figure(v.ReplyRatio, 2)})
-		}
-		render(t)
-	}
-	if r := b.benchRows; r.Rows > 0 {
-		t := table.NewWriter()
-		t.AppendHeader(table.Row{cmp.Or(r.Preset, "ragas-paper") + ", layout " + cmp.Or(r.Layout, "classic"), ""})
-		t.AppendRow(table.Row{"rows", r.Rows})
-		t.AppendRow(table.Row{"results that failed", r.Failed})
-		t.AppendRow(table.Row{"rows a minute", figure(r.RowsPerMinute, 2)})
-		for name, p := range b.Peers {
-			t.AppendRow(table.Row{"rows a minute, " + name, figure(p.RowsPerMinute, 2)})
-			t.AppendRow(table.Row{"ratio", figure(r.RowsPerMinute/p.RowsPerMinute, 2)})
-		}
-		t.AppendRow(table.Row{"prefix efficiency", figure(r.PrefixEfficiency, 3)})
-		t.AppendRow(table.Row{"packing", figure(r.Packing, 3)})
-		t.AppendRow(table.Row{"idle while work waited", fmt.Sprintf("%.1f%%", 100*r.Idle)})
-		t.AppendRow(table.Row{"prompt tokens, of which prefilled",
-			fmt.Sprintf("%d, %d", r.PromptTokens, r.PromptComputed)})
-		t.AppendRow(table.Row{"tokens of the rows' own text", r.RowTokens})
-		t.AppendRow(table.Row{"reading efficiency", figure(r.Reading, 2)})
-		t.AppendRow(table.Row{"completion tokens", r.OutputTokens})
-		t.AppendRow(table.Row{"draft tokens proposed, accepted", fmt.Sprintf("%d, %d", r.Drafted, r.Guessed)})
-		render(t)
-	}
-	return nil
-}
-
-// figure prints a number that was measured, and a dash for one that was not.
-func figure(v float64, digits int) string {
-	if v == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%.*f", digits, v)
 }

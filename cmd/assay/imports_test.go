@@ -68,6 +68,7 @@ func TestImports(t *testing.T) {
 		"backend/llama/library":   {"models"},
 		// stats: a manifest holds calibration maps
 		"internal/runs":          {"backend", "metrics", "metrics/prompts", "internal/stats", "internal/parquet"},
+		"internal/bench":         {},
 		"internal/budget":        {"backend", "metrics", "internal/runs", "internal/stats"},
 		"internal/runs/runstest": {"metrics", "internal/runs"},
 		"internal/study": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/dataset",

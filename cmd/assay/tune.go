@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/models"
@@ -18,7 +16,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/disk"
-	"golang.org/x/sync/errgroup"
 )
 
 // What tune weighs and measures.
@@ -26,11 +23,10 @@ const (
 	margin     = 1.1 // how many times as fast another type must be to be worth its disk space, or its rounding
 	mostGrowth = 4   // a file that would grow by more than this is not made
 
-	tuneSlots     = 16 // sequences written at once
-	tunePrompts   = 3  // in a round
-	tuneReply     = 12 // tokens
-	tuneSentences = 12 // of a prompt, of about ten tokens each
-	tuneFor       = 5 * time.Second
+	tuneSlots  = 16 // sequences computed at once
+	tunePrompt = 64 // tokens of each
+	tuneReply  = 12
+	tuneFor    = 5 * time.Second
 
 	callReads, callWrites = 200, 40 // tokens, of the call that speeds are weighed by
 )
@@ -289,72 +285,20 @@ func (t *tuner) measure(ctx context.Context, path string) (models.Speed, error) 
 	}
 	defer e.Close()
 	speed := models.Speed{Weights: info.Quantisation, Size: info.Size, Sequences: tuneSlots}
-	if _, _, err := ask(ctx, e, []string{"Hello."}, 2); err != nil { // reads the weights from the disk
+	if _, err := e.Bench(ctx, llama.Shape{Sequences: 1, Prompt: 8, Reply: 2}); err != nil { // reads the weights from the disk
 		return models.Speed{}, err
 	}
+	shape := llama.Shape{Sequences: tuneSlots, Prompt: min(tunePrompt, o.Context-tuneReply-1), Reply: tuneReply}
 	// The best of several rounds, since what else runs on the machine can only slow a round down.
-	for round, start := 0, time.Now(); round == 0 || time.Since(start) < tuneFor; round++ {
-		read, write, err := measureRound(ctx, e, round)
+	for start := time.Now(); speed.Reply == 0 || time.Since(start) < tuneFor; {
+		round, err := e.Bench(ctx, shape)
 		if err != nil {
 			return models.Speed{}, err
 		}
-		speed.Prompt, speed.Reply = max(speed.Prompt, read), max(speed.Reply, write)
+		speed.Prompt, speed.Reply = max(speed.Prompt, round.PromptRate()), max(speed.Reply, round.ReplyRate())
 	}
 	speed.Calls = 60 / (callReads/speed.Prompt + callWrites/speed.Reply)
 	return speed, nil
-}
-
-// measureRound returns the tokens read and written a second: of prompts that share nothing, and of replies to one
-// prompt, written side by side.
-func measureRound(ctx context.Context, e *llama.Engine, round int) (read, write float64, err error) {
-	var prompts []string
-	for i := range tunePrompts {
-		prompts = append(prompts, tunePrompt(fmt.Sprintf("%d of round %d", i, round), tuneSentences))
-	}
-	took, did, err := ask(ctx, e, prompts, 1)
-	if err != nil {
-		return 0, 0, err
-	}
-	read = float64(did.PromptComputed) / took.Seconds()
-	same := tunePrompt(fmt.Sprintf("round %d", round), 0)
-	took, did, err = ask(ctx, e, slices.Repeat([]string{same}, tuneSlots), tuneReply)
-	if err != nil {
-		return 0, 0, err
-	}
-	writing := took.Seconds() - float64(did.PromptComputed)/read
-	return read, float64(did.OutputTokens) / max(writing, took.Seconds()/10), nil
-}
-
-// ask asks for replies to all prompts at once and returns how long that took and what was computed.
-func ask(ctx context.Context, e *llama.Engine, prompts []string, tokens int) (time.Duration, llama.Stats, error) {
-	before, start := e.Stats(), time.Now()
-	g, ctx := errgroup.WithContext(ctx)
-	for i, prompt := range prompts {
-		g.Go(func() error {
-			_, err := e.Generate(ctx, &backend.GenerateRequest{
-				Messages:  []backend.Message{{Role: backend.User, Text: prompt}},
-				MaxTokens: tokens,
-				Sampling:  backend.Sampling{Temperature: 1},
-				Draw:      i,
-			})
-			return err
-		})
-	}
-	err := g.Wait()
-	took, did := time.Since(start), e.Stats()
-	did.PromptComputed -= before.PromptComputed
-	did.OutputTokens -= before.OutputTokens
-	return took, did, err
-}
-
-// tunePrompt is a text that differs from others from its first words on.
-func tunePrompt(what string, sentences int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Number %s: tell a long story.", what)
-	for i := range sentences {
-		fmt.Fprintf(&b, " Statement %d says that the answer follows from the text.", i)
-	}
-	return b.String()
 }
 
 // printSpeeds prints what was measured; chosen is the type that is used from now on.
