@@ -13,6 +13,8 @@ import (
 type Poll struct {
 	Yes  [][]float64 // P(yes), normalised over yes and no: for each question, in each window of the text
 	Mass float64     // the lowest probability that yes and no had together, before normalising
+
+	Parts []metrics.Excerpt // of a poll about a View, the windows in their order
 }
 
 // PollInWindows asks n yes/no questions about texts that may be too long for one prompt: data is given the part
@@ -66,6 +68,9 @@ func PollOnce(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, dat
 	return Poll{Yes: [][]float64{{c.Chances[0]}}, Mass: c.Mass}, nil
 }
 
+// Best is the window in which question i has its highest P(yes), from 0.
+func (p Poll) Best(i int) int { return slices.Index(p.Yes[i], slices.Max(p.Yes[i])) }
+
 // Highest is P(yes) for question i in the window where it is highest, and that window's name where there are
 // several.
 func (p Poll) Highest(i int) (yes float64, where string) {
@@ -104,6 +109,7 @@ func PollView(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, v m
 		answers, mass, err := poll(ctx, m, prompt, n, func(i int) any { return data(part, i) })
 		if err == nil {
 			p.add(answers, mass)
+			p.Parts = append(p.Parts, part)
 		}
 		return err
 	})

@@ -3,6 +3,7 @@ package judged
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -53,36 +54,60 @@ func scoreClaimsShort(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 	return shareOf(verdicts), nil
 }
 
-// shortVerdicts are the findings on claims: P(yes) by first-token scoring, and for those that Models.Reasons says the
-// verdict of the long form.
+// shortVerdicts are the findings on claims: P(yes) by first-token scoring, and for those that Models.Reasons says a
+// verdict with a reason, by the window where P(yes) is highest.
 func shortVerdicts(ctx context.Context, m metrics.Models, s *metrics.Sample, claims []string) ([]metrics.Finding, error) {
 	p, err := pollClaims(ctx, m, s, claims)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]metrics.Finding, len(claims))
-	var again []int // the claims that are judged with a reason, too
-	var texts []string
+	again := make([][]int, len(p.Parts)) // for each window, the claims that are judged by it once more
 	for i, claim := range claims {
 		yes, where := p.Highest(i)
 		supported := yes > 0.5
 		list[i] = metrics.Finding{Kind: "claim", Text: claim, Verdict: &supported, Value: &yes, Where: where}
 		if m.Reasons.Wanted(yes) {
-			again, texts = append(again, i), append(texts, claim)
+			best := p.Best(i)
+			again[best] = append(again[best], i)
 		}
 	}
-	if again == nil {
-		return append(list, ask.Doubts(p.Mass)...), nil
-	}
-	reasoned, windows, err := judgeInWindows(ctx, m, s, texts)
-	if err != nil {
-		return nil, err
-	}
-	for i, v := range reasoned {
-		f := &list[again[i]]
-		f.Verdict, f.Reason, f.Where = &v.Yes, v.Reason, placed(v, windows)
+	for w, numbers := range again {
+		reasoned, err := judgeAgain(ctx, m, s, p.Parts[w], pick(claims, numbers))
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range reasoned {
+			f := &list[numbers[i]]
+			f.Verdict, f.Reason = &v.Yes, v.Reason
+		}
 	}
 	return append(list, ask.Doubts(p.Mass)...), nil
+}
+
+// judgeAgain has the judge give verdicts with reasons by a window that was polled before. Where a list of claims and
+// the room for their reasons leave too little of the context length for it, the windows are made anew.
+func judgeAgain(ctx context.Context, m metrics.Models, s *metrics.Sample, part metrics.Excerpt,
+	claims []string) ([]ask.Verdict, error) {
+	list, err := reading{faithfulnessVerdictsPrompt, faithfulnessVerdictPrompt, part, s}.judge(ctx, m, claims)
+	if !errors.Is(err, backend.ErrPromptTooLong) {
+		return list, err
+	}
+	placed, _, err := judgeInWindows(ctx, m, s, claims)
+	list = make([]ask.Verdict, len(placed))
+	for i, v := range placed {
+		list[i] = v.Verdict
+	}
+	return list, err
+}
+
+// pick returns the elements of list at the given places.
+func pick(list []string, places []int) []string {
+	picked := make([]string, len(places))
+	for i, at := range places {
+		picked[i] = list[at]
+	}
+	return picked
 }
 
 // sentenceStatementsData is what faithfulness_sentences is rendered with.
