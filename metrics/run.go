@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,8 +17,8 @@ import (
 
 // Options say how [Run] goes about its work.
 type Options struct {
-	// Window is how many samples may be open at once, those that wait to be emitted in order included; one more
-	// is read ahead. 0 means two for each slot, a request that a model serves at once, and at least 16: enough
+	// Window is how many samples may be open at once, those that wait to be emitted in order included; beside them, as
+	// many as may be scored at once are read ahead. 0 means two for each slot, a request that a model serves at once, and at least 16: enough
 	// that a slow sample at the head does not leave the models idle.
 	Window int
 
@@ -112,6 +113,7 @@ type runner struct {
 	stop   context.CancelCauseFunc
 	rows   chan<- *row    // the open samples, in order
 	active chan struct{}  // one for each that is being scored
+	begun  int            // samples whose scoring has begun
 	work   sync.WaitGroup // every goroutine of the run but the caller's
 	idle   chan func()    // to a goroutine that has nothing to do
 	unread error          // why samples ended, once rows is closed
@@ -120,49 +122,87 @@ type runner struct {
 // A row is an open sample: for each metric a channel that gives its result, or is closed without one
 // when the run ended before.
 type row struct {
+	sample  *Sample
 	results []chan Result
 	left    atomic.Int32 // metrics that have not ended
 }
 
-// take opens samples until there are no more or the run ends.
+// take opens samples and begins them in their order until there are no more or the run ends. As many as can be scored at
+// once are read ahead: the last of a run are begun longest first, so that none is alone at its end.
 func (r *runner) take(ctx context.Context, samples iter.Seq2[*Sample, error]) {
-	number := 0
+	var ahead []*row
 	for s, err := range samples {
 		if err != nil {
 			r.unread = err
-			return
+			break
 		}
-		number++
-		ctx := backend.WithPriority(ctx, number)
-		opened := &row{}
-		for range r.ms {
-			opened.results = append(opened.results, make(chan Result, 1))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case r.rows <- opened: // waits until fewer samples are open
-		}
-		if len(r.ms) == 0 {
+		if ahead = append(ahead, newRow(s, len(r.ms))); len(ahead) <= cap(r.active) {
 			continue
 		}
-		select {
-		case <-ctx.Done():
-			for _, results := range opened.results {
-				close(results)
-			}
+		if !r.open(ctx, ahead[0]) {
 			return
-		case r.active <- struct{}{}: // waits until fewer samples are being scored
 		}
-		opened.left.Store(int32(len(r.ms)))
-		for i := range r.ms {
-			r.start(func() {
-				r.score(ctx, &r.ms[i], s, opened.results[i])
-				if opened.left.Add(-1) == 0 {
-					<-r.active
-				}
-			})
+		r.begin(ctx, ahead[0])
+		ahead = ahead[1:]
+	}
+	longest := slices.Clone(ahead)
+	slices.SortStableFunc(longest, func(a, b *row) int { return cmp.Compare(b.sample.size(), a.sample.size()) })
+	var begun sync.WaitGroup
+	begun.Go(func() {
+		for _, row := range longest {
+			r.begin(ctx, row)
 		}
+	})
+	for _, row := range ahead {
+		if !r.open(ctx, row) {
+			break
+		}
+	}
+	begun.Wait()
+}
+
+// newRow is a sample that n metrics are to score.
+func newRow(s *Sample, n int) *row {
+	row := &row{sample: s}
+	for range n {
+		row.results = append(row.results, make(chan Result, 1))
+	}
+	return row
+}
+
+// open hands a row to the one who emits, once fewer samples are open. It reports whether it did before the run ended.
+func (r *runner) open(ctx context.Context, row *row) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case r.rows <- row:
+		return true
+	}
+}
+
+// begin has a row scored, once fewer of them are.
+func (r *runner) begin(ctx context.Context, row *row) {
+	if len(r.ms) == 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+		for _, results := range row.results {
+			close(results)
+		}
+		return
+	case r.active <- struct{}{}:
+	}
+	r.begun++
+	ctx = backend.WithPriority(ctx, r.begun)
+	row.left.Store(int32(len(r.ms)))
+	for i := range r.ms {
+		r.start(func() {
+			r.score(ctx, &r.ms[i], row.sample, row.results[i])
+			if row.left.Add(-1) == 0 {
+				<-r.active
+			}
+		})
 	}
 }
 

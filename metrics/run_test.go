@@ -123,8 +123,8 @@ func TestRunWindow(t *testing.T) {
 			done <- err
 		}()
 		synctest.Wait()
-		if n := taken.Load(); n != 8+1 {
-			t.Errorf("%d samples taken with a window of 8 and one read ahead", n)
+		if n := taken.Load(); n != 8+8+1 {
+			t.Errorf("%d samples taken with a window of 8, where 8 are scored at once and one waits to be opened", n)
 		}
 		close(free)
 		if err := <-done; err != nil || taken.Load() != 100 {
@@ -436,4 +436,36 @@ func TestRunScoresFewSamplesAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestRunEndsWithShortSamples(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lengths := []int{5, 1, 1, 2, 9, 4, 7} // of the answers; the last are read ahead
+		samples := func(yield func(*Sample, error) bool) {
+			for i, n := range lengths {
+				if !yield(&Sample{ID: fmt.Sprint(i), Question: "?", Answer: strings.Repeat("x", n)}, nil) {
+					return
+				}
+			}
+		}
+		var mu sync.Mutex
+		var begun []int
+		slow := metric("x/slow", func(ctx context.Context, _ Models, s *Sample) (Score, error) {
+			mu.Lock()
+			begun = append(begun, len(s.Answer))
+			mu.Unlock()
+			time.Sleep(time.Duration(backend.Priority(ctx)) * time.Second)
+			return Score{}, nil
+		})
+		slow.Asks = Asks{backend.Judge: backend.CanChoose}
+		models := Models{Prompts: prompts.Set{}.In(prompts.Row), Roles: Roles{
+			backend.Judge: &backendtest.Fake{About: backend.Info{Slots: 2}}}}
+		lines, err := collect(t.Context(), samples, []Metric{slow}, models, Options{})
+		if err != nil || !slices.Equal(lines, order(len(lengths), "x/slow")) {
+			t.Errorf("%v, %v", lines, err)
+		}
+		if last := begun[len(begun)-2:]; !slices.Equal(last, []int{7, 4}) {
+			t.Errorf("samples were begun in the order %v: the last two are to be the shorter of those read ahead", begun)
+		}
+	})
 }

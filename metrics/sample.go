@@ -105,6 +105,20 @@ func (s *Sample) Fields() Field {
 	return f
 }
 
+// size is how many bytes of text a sample has: how long it takes to score, roughly.
+func (s *Sample) size() int {
+	n := len(s.Question) + len(s.Answer)
+	for _, list := range [][]string{s.Contexts, s.References} {
+		for _, text := range list {
+			n += len(text)
+		}
+	}
+	for _, t := range s.History {
+		n += len(t.Text())
+	}
+	return n
+}
+
 // Blank reports whether all of the texts are empty or only white space.
 func Blank(texts ...string) bool {
 	for _, t := range texts {
