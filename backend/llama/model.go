@@ -60,7 +60,7 @@ func (m *model) prepare(p *plan) error {
 	m.constrainer = grammar.New(m.vocab.writes())
 	m.threads = p.Threads
 	if m.threads == 0 {
-		m.threads = physicalCores()
+		m.threads = library.Physical()
 	}
 	var err error
 	m.segmentB = p.file.SegmentB

@@ -60,14 +60,14 @@ func Quantize(ctx context.Context, lib, in, out, ftype string) error {
 
 // quantize has llama.cpp write the file, which takes every core.
 func quantize(ctx context.Context, in, out string, t llama.Ftype) error {
-	defer library.Alone()()
+	defer library.Cores(library.Physical())()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	params := llama.ModelQuantizeDefaultParams()
 	params.Ftype = t
 	params.AllowRequantize = 1
-	params.NThread = int32(physicalCores())
+	params.NThread = int32(library.Physical())
 	if code := llama.ModelQuantize(in, out, &params); code != 0 {
 		return fmt.Errorf("llama.cpp cannot quantise %s%s", in, library.Complaints())
 	}

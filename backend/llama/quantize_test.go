@@ -27,7 +27,7 @@ func TestQuantize(t *testing.T) {
 	if err := os.Remove(out); err != nil {
 		t.Fatal(err)
 	}
-	done := library.Alone() // so that it is certain to be in the middle
+	done := library.Cores(library.Physical()) // so that it is certain to be in the middle
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	err := Quantize(ctx, lib, in, out, "q4_0")
@@ -35,7 +35,7 @@ func TestQuantize(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("interrupted: error is %v", err)
 	}
-	done = library.Alone() // once the other thread is done with it
+	done = library.Cores(library.Physical()) // once the other thread is done with it
 	left, err := os.ReadDir(dir)
 	done()
 	if err != nil || len(left) != 0 {

@@ -2,23 +2,11 @@ package llama
 
 import (
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
-	"github.com/shirou/gopsutil/v4/cpu"
-
 	"github.com/assay-eval/assay/backend/llama/library"
 )
-
-// physicalCores is the number of cores that this process may use, hyperthreads not counted.
-func physicalCores() int {
-	n := runtime.GOMAXPROCS(0) // heeds the limits of a container
-	if cores, err := cpu.Counts(false); err == nil && cores > 0 {
-		n = min(n, cores)
-	}
-	return n
-}
 
 // A runner computes passes of one context.
 type runner struct {
@@ -28,10 +16,10 @@ type runner struct {
 
 // run computes a batch with one of llama.cpp's functions for that.
 func (r *runner) run(f func(llama.Context, llama.Batch) (int32, error), batch llama.Batch) error {
-	defer library.Alone()()
-	start := time.Now()
-	choice := r.pace.choose(int(batch.NTokens), start)
+	choice := r.pace.choose(int(batch.NTokens), time.Now())
 	n := int32(r.pace.counts[choice])
+	defer library.Cores(int(n))()
+	start := time.Now()
 	llama.SetNThreads(r.ctx, n, n)
 	code, err := f(r.ctx, batch)
 	if err == nil {

@@ -3,9 +3,11 @@
 package library
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"unsafe"
@@ -14,6 +16,8 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 	"github.com/hybridgroup/yzma/pkg/loader"
 	"github.com/jupiterrider/ffi"
+	"github.com/shirou/gopsutil/v4/cpu"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/assay-eval/assay/models"
 )
@@ -51,7 +55,7 @@ func Load(dir string) (Library, error) {
 
 // process is the one copy of llama.cpp in this process. The library and its binding keep their state in
 // globals of their own, which this mirrors.
-var process state
+var process = state{cores: sync.OnceValue(newPool)}
 
 type state struct {
 	mu     sync.Mutex // guards lib and broken
@@ -62,7 +66,7 @@ type state struct {
 	version  ffi.Fun
 	log      logTail
 
-	compute sync.Mutex // see [Alone]
+	cores func() pool // see [Cores]
 }
 
 func (p *state) load(dir string) error {
@@ -145,11 +149,35 @@ func (p *state) open(dir string) error {
 	return nil
 }
 
-// Alone waits until nobody in this process computes, and returns what lets the next one: the threads of two engines would
-// spin on the same cores and slow each other down to far below half.
-func Alone() (done func()) {
-	process.compute.Lock()
-	return process.compute.Unlock
+// Cores waits until so many of the processor's cores, or all if there are fewer, are not computing for another engine of
+// this process, and returns what gives them back. Engines whose threads fit side by side compute at the same time;
+// others take turns, in the order in which they came: more threads than cores would spin on the same ones and slow each
+// other down to far below half.
+func Cores(n int) (done func()) {
+	cores := process.cores()
+	some := int64(min(max(n, 1), cores.n))
+	_ = cores.free.Acquire(context.Background(), some) // fails for a cancelled context only
+	return func() { cores.free.Release(some) }
+}
+
+// A pool is the cores of the processor, of which those that nobody computes on are free.
+type pool struct {
+	n    int
+	free *semaphore.Weighted
+}
+
+func newPool() pool {
+	n := Physical()
+	return pool{n, semaphore.NewWeighted(int64(n))}
+}
+
+// Physical is the number of cores that this process may use, hyperthreads not counted.
+func Physical() int {
+	n := runtime.GOMAXPROCS(0) // heeds the limits of a container
+	if cores, err := cpu.Counts(false); err == nil && cores > 0 {
+		n = min(n, cores)
+	}
+	return n
 }
 
 // devices names what llama.cpp found to compute on besides the processor.

@@ -3,7 +3,9 @@ package library
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/assay-eval/assay/models"
@@ -45,4 +47,38 @@ func TestVersion(t *testing.T) {
 		t.Errorf("loaded %v, want version %s", lib, models.EngineVersion)
 	}
 	t.Log(lib)
+}
+
+// TestCores lets passes compute side by side whose threads fit, and no others.
+func TestCores(t *testing.T) {
+	cores := process.cores().n
+	var mu sync.Mutex
+	busy, most := 0, 0
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			n := i%(cores+2) + 1 // more than there are, too
+			done := Cores(n)
+			defer done()
+			mu.Lock()
+			busy += min(n, cores)
+			most = max(most, busy)
+			mu.Unlock()
+			runtime.Gosched()
+			mu.Lock()
+			busy -= min(n, cores)
+			mu.Unlock()
+		})
+	}
+	all.Wait()
+	if most > cores {
+		t.Errorf("%d of %d cores in use", most, cores)
+	}
+	done := Cores(cores - 1)
+	other := make(chan struct{})
+	go func() { Cores(1)(); close(other) }()
+	if cores > 1 {
+		<-other // it does not wait
+	}
+	done()
 }
