@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/stats"
+	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
@@ -30,6 +31,7 @@ type Origin struct {
 	Prompts  []prompts.Identity `json:"prompts,omitempty"`
 	Criteria string             `json:"criteria,omitempty"` // as in a Config; of the user's own metrics only
 	Judges   string             `json:"judges,omitempty"`   // likewise
+	Reasons  metrics.Reasons    `json:"reasons,omitempty"`  // as in a Config, of metrics that heed it
 }
 
 // A GivenCalibration is one that a run was given, as its manifest holds it: the map too, so that the report needs no

@@ -1,11 +1,13 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/all"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
@@ -13,7 +15,7 @@ import (
 // OriginOf is that of a metric in a run of a configuration.
 func OriginOf(c *runs.Config, metric string) runs.Origin {
 	return originOf(runs.Origin{IdentityFields: c.IdentityFields, Prompts: c.Prompts, Criteria: c.Criteria,
-		Judges: c.Judges}, metric)
+		Judges: c.Judges, Reasons: c.Reasons}, metric)
 }
 
 // originOf leaves out what a metric does not ask. What the user's own metrics ask is not known here: all stays.
@@ -24,6 +26,9 @@ func originOf(o runs.Origin, metric string) runs.Origin {
 	}
 	m, part := list[0], runs.Origin{}
 	part.IdentityFields = m.Asks.Of(o.Models()).Fields()
+	if m.Asks[backend.Judge].Has(backend.CanChoose | backend.CanGenerate) { // as short forms do, some verdicts with a reason
+		part.Reasons = o.Reasons
+	}
 	for _, p := range o.Prompts {
 		if slices.Contains(prompts.Names(m.Prompts), p.Name) {
 			part.Prompts = append(part.Prompts, p)
@@ -61,6 +66,8 @@ func OriginDiffers(c *runs.Calibration, run *runs.Config) string {
 		return "other criteria"
 	case had.Judges != "" && had.Judges != have.Judges:
 		return "another trained judge"
+	case had.Reasons != have.Reasons:
+		return "another choice of the verdicts with a reason, --reasons " + string(cmp.Or(had.Reasons, metrics.DoubtfulReasons))
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
@@ -46,6 +47,9 @@ func TestOrigin(t *testing.T) {
 	check("faithfulness/claims", "", func(c *runs.Config) { c.Prompts[1].Digest = "sha256:9" })
 	check("answer_relevance/questions", "another embedding model, mini", func(c *runs.Config) { c.Embedder = nil })
 	check("answer_correctness/contains", "", judge)
+	all := func(c *runs.Config) { c.Reasons = metrics.AllReasons }
+	check("faithfulness/claims_short", "--reasons doubtful", all)
+	check("faithfulness/claims", "", all) // it heeds none
 	// Of the user's own metrics it is not known what they ask.
 	check("tone/polite", "another judge, small", judge)
 	check("tone/polite", "other criteria", func(c *runs.Config) { c.Criteria = "sha256:9" })
