@@ -83,8 +83,8 @@ func openSamples(o Options, m Models) int {
 }
 
 // activeSamples returns the number of samples to score at once, of those that are open. In the row layout, the calls about
-// a sample share its prefill, which must stay in the judge's prefix cache until they are done: so no more than it
-// takes to fill the judge's slots with one call of each metric, and at least two: one may be down to its last call. Where
+// a sample share its prefill, which must stay in the judge's prefix cache until they are done: so no more than have room in
+// the judge's slots with one call of each metric, and at least two: one may be down to its last call. Where
 // replies are written, which take unequal time, it is twice as many.
 func activeSamples(ms []Metric, m Models, open int) int {
 	judge, asking, writing := m.Role(backend.Judge), 0, false
@@ -102,7 +102,7 @@ func activeSamples(ms []Metric, m Models, open int) int {
 	if writing {
 		slots *= 2
 	}
-	return min(open, max(2, (slots+asking-1)/asking))
+	return min(open, max(2, slots/asking))
 }
 
 // A runner is a run that is going on.
