@@ -35,7 +35,7 @@ history, answer, and the references where a metric needs them. It does not depen
 
   assay bench --model tinyllama-q4_0 --data examples/qa.jsonl --preset logit --format json
 
-Compared with others, in the same run of scripts/bench/run.sh, which prepares them:
+Compared with others, in the same run (scripts/bench/engine.sh prepares the first):
 
   --batched FILE    what llama.cpp's own llama-batched-bench measured at the same shapes, as JSONL; of several lines
                     for a shape, the fastest count

@@ -9,13 +9,14 @@
 # fetched with npm the first time, into tools/ in Assay's data folder. It wants the machine for itself, and takes ten minutes
 # and more for four long rows.
 #
-#   PRESETS  Assay's presets to compare (default: ragas-paper logit)
+#   WAYS  what Assay scores by, each a preset or a list of metrics (default: the presets ragas-paper and ragas-short, and
+#         the three dimensions by first-token scoring)
 set -euo pipefail
 
 rows=${1:-4}
 data=$(realpath "${2:-$(dirname "$0")/../../examples/qa.jsonl}")
 cd "$(dirname "$0")/../.."
-presets=${PRESETS:-ragas-paper logit}
+ways=${WAYS:-ragas-paper ragas-short faithfulness/logit,answer_relevance/logit,context_relevance/logit}
 
 say() { printf 'bench: %s\n' "$*" >&2; }
 
@@ -106,10 +107,11 @@ echo "| | seconds | rows a minute | times promptfoo | scores |"
 echo "| --- | ---: | ---: | ---: | ---: |"
 line() { awk -v name="$1" -v s="$2" -v n="$n" -v base="$took" -v scores="$3" 'BEGIN { printf "| %s | %.1f | %.2f | %.1f | %s |\n", name, s, 60 * n / s, base / s, scores }'; }
 line "promptfoo $version, Ollama with four slots" "$took" "$scored of $((3 * n))"
-for preset in $presets; do
-	say "Assay, preset $preset"
-	s=$(seconds ./assay run --data "$work/rows.jsonl" --preset "$preset" --model tinyllama-q4_0 --embed-model minilm --cache off \
-		-o "$work/$preset")
-	[ -s "$work/$preset/results.jsonl" ] || { cat "$work/said" >&2 && exit 1; }
-	line "Assay, \`$preset\`" "$s" "$(grep -c '"score"' "$work/$preset/results.jsonl") of $(wc -l <"$work/$preset/results.jsonl")"
+for way in $ways; do
+	say "Assay, $way"
+	case $way in */*) by=--metrics name="the three by \`logit\`" ;; *) by=--preset name="\`$way\`" ;; esac
+	out=$work/${way//\//-}
+	s=$(seconds ./assay run --data "$work/rows.jsonl" "$by" "$way" --model tinyllama-q4_0 --embed-model minilm --cache off -o "$out")
+	[ -s "$out/results.jsonl" ] || { cat "$work/said" >&2 && exit 1; }
+	line "Assay, $name" "$s" "$(grep -c '"score"' "$out/results.jsonl") of $(wc -l <"$out/results.jsonl")"
 done

@@ -1,79 +1,96 @@
 #!/usr/bin/env bash
-# Measures everything that docs/performance.md states, on this machine, and writes that page.
+# Measures what docs/performance.md states, on this machine, and writes that page.
 #
-#	scripts/bench/run.sh [ROWS] [DATASET]
+#	scripts/bench/run.sh [PART...]
 #
-# ROWS of the DATASET (6 of examples/qa.jsonl) are scored by the three metrics of the RAGAS paper, in this process
-# and through an Ollama server with its default settings, which is started for it; those figures are left in
-# docs/performance.json. The engine is measured beside llama.cpp alone by scripts/bench/engine.sh. It takes half an
-# hour on two cores, and wants the machine for itself.
+# A part is one of the page's sections, left in docs/performance/PART.md; those that are not named stay as they are:
+#
+#   promptfoo  rows a minute beside promptfoo through Ollama (scripts/bench/promptfoo.sh)
+#   reading    how often a row is read, by preset and layout; depends on no machine
+#   engine     prefill and decode beside llama-batched-bench, and what each saving gives (scripts/bench/engine.sh)
+#   overhead   Assay's own time and memory, with an engine that takes no time
+#
+# It wants the machine for itself: all parts take an hour on two cores.
+#
+#   DATA  the dataset of promptfoo and reading (examples/qa.jsonl), whose first ROWS (4) are scored
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
-rows=${1:-6}
-data=${2:-examples/qa.jsonl}
-
-say() { printf 'bench: %s\n' "$*" >&2; }
-
+data=${DATA:-examples/qa.jsonl} rows=${ROWS:-4}
+[ $# -gt 0 ] || set -- promptfoo reading engine overhead
 make -s setup
-home=$(scripts/setup.sh --home)
-judge=$home/models/tinyllama-q4_0.gguf
-embed=$home/models/minilm.gguf
-ollama=$(scripts/ollama.sh)
+export ASSAY=$PWD/assay
 work=$(mktemp -d)
-server=
-finish() {
-	[ -z "$server" ] || kill "$server" 2>/dev/null || true
-	rm -rf "$work"
+trap 'rm -rf "$work"' EXIT
+
+promptfoo() { scripts/bench/promptfoo.sh "$rows" "$data"; }
+
+engine() { scripts/bench/engine.sh; }
+
+reading() {
+	head -n "$rows" "$data" >"$work/rows.jsonl"
+	echo "$rows rows of $(basename "$data"), TinyLlama's tokenizer, 2,048 tokens of context."
+	echo
+	echo "| preset | layout | tokens of the rows | of their prompts | computed | reading efficiency | tokens written a row |"
+	echo "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+	for preset in logit ragas-paper ragas-short; do
+		for layout in row classic; do
+			"$ASSAY" bench --data "$work/rows.jsonl" --model tinyllama-q4_0 --embed-model minilm --preset "$preset" --layout "$layout" \
+				--format json >"$work/reading.json"
+			node -e 'const [, file, preset, layout] = process.argv, r = JSON.parse(require("fs").readFileSync(file))
+				const n = (x) => x.toLocaleString("en-US")
+				console.log(`| \`${preset}\` | \`${layout}\` | ${n(r.row_tokens)} | ${n(r.prompt_tokens)} | ${n(r.prompt_tokens_computed)} | ` +
+					`${r.reading_efficiency.toFixed(2)} | ${n(Math.round(r.output_tokens / r.rows))} |`)' "$work/reading.json" "$preset" "$layout"
+		done
+	done
 }
-trap finish EXIT
 
-say "the engine, and llama.cpp alone"
-ASSAY=$PWD/assay scripts/bench/engine.sh >"$work/engine.md"
+overhead() {
+	go test ./cmd/assay -run '^$' -bench 'CachedRun|MillionRows' -benchtime 1x -timeout 60m >"$work/overhead"
+	echo "10,000 rows by three metrics from the cache, and the most memory in use while a million rows are scored without one."
+	echo
+	awk '/^Benchmark/ { sub(/-[0-9]+$/, "", $1); printf "- %s:", substr($1, 10); for (i = 3; i < NF; i += 2) if ($(i+1) != "ns/op") printf " %s %s", $i, $(i+1); print "" }' "$work/overhead"
+}
 
-say "an Ollama server"
-port=$((20000 + RANDOM % 20000))
-export OLLAMA_HOST=http://127.0.0.1:$port
-env -u OLLAMA_NUM_PARALLEL OLLAMA_MODELS="$work/models" HOME="$work" "$ollama" serve >"$work/server.log" 2>&1 &
-server=$!
-for _ in $(seq 50); do
-	"$ollama" list >/dev/null 2>&1 && break
-	sleep 0.2
+for part; do
+	case $part in promptfoo | reading | engine | overhead) ;; *) echo "bench: unknown part $part: there are promptfoo, reading, engine and overhead" >&2 && exit 2 ;; esac
 done
-echo "FROM $judge" >"$work/judge"
-echo "FROM $embed" >"$work/embed"
-"$ollama" create judge -f "$work/judge" >/dev/null 2>&1
-"$ollama" create embedder -f "$work/embed" >/dev/null 2>&1
+for part; do
+	printf 'bench: %s\n' "$part" >&2
+	"$part" >"$work/$part.md"
+	mv "$work/$part.md" "docs/performance/$part.md"
+done
 
-say "Assay"
-./assay bench --model tinyllama-q4_0 --embed-model minilm --preset ragas-paper --data "$data" --limit "$rows" \
-	--ollama judge --ollama-embed embedder --address "$OLLAMA_HOST" --format json >"$work/performance.json"
-
-say "our own overhead"
-go test ./cmd/assay -run '^$' -bench 'CachedRun|MillionRows' -benchtime 1x -timeout 60m | tee /dev/stderr >"$work/overhead.txt"
-
-mv "$work/performance.json" docs/performance.json
+# section PART TITLE prints a part of the page, its explanation from standard input first.
+section() {
+	[ -f "docs/performance/$1.md" ] || return 0
+	printf '\n## %s\n\n' "$2"
+	cat
+	echo
+	cat "docs/performance/$1.md"
+}
 {
 	cat <<END
 # Performance
 
-Measured by \`scripts/bench/run.sh $rows $data\`, which writes this page and docs/performance.json. Speeds depend on the
-machine; ratios, measured in one run, travel better.
-
-- **batched-bench** is llama.cpp's own llama-batched-bench, on the same libraries at the same shapes (prompts of 128 tokens,
-  replies of 32). Assay's replies are batch-invariant, which a lone reply pays for with padding tokens, unless draft tokens
-  take their place; \`--fast\` gives that up. Figures are by \`scripts/bench/engine.sh\`.
-- **Ollama** is a server with its default settings and the same weights, asked by Assay for the same rows.
-- **Prefix efficiency** is prompt tokens computed in prefill, for each node of the trie of all prompts: 1 is the least.
-- **Packing** is sequences in a decode step, for each that could have been: 1 is the most.
-
+Written by \`scripts/bench/run.sh\`, which measures again what it is asked to. Speeds depend on the machine; ratios,
+measured in one run, travel better.
 END
-	cat "$work/engine.md"
-	echo
-	./assay bench --from docs/performance.json --format md
-	echo "Assay's own overhead, with an engine that takes no time: 10,000 rows by three metrics from the cache, and the most"
-	echo "memory in use while a million rows are scored without one."
-	echo
-	awk '/^Benchmark/ { sub(/-[0-9]+$/, "", $1); printf "- %s:", substr($1, 10); for (i = 3; i < NF; i += 2) if ($(i+1) != "ns/op") printf " %s %s", $i, $(i+1); print "" }' "$work/overhead.txt"
+	section promptfoo "Rows a minute" <<END
+The same rows and weights, one after the other: three metrics by promptfoo through an Ollama server with four slots, the
+three of the RAGAS paper by Assay as they are (\`ragas-paper\`), in their [short forms](short.md) (\`ragas-short\`), and as
+first-token probabilities (\`logit\`). Nothing comes from a cache.
+END
+	section reading "How often a row is read" <<END
+*Reading efficiency* is tokens of prompts that were computed, for each token of the rows' own text: [layouts](layouts.md).
+END
+	section engine "The engine beside llama.cpp" <<END
+*batched-bench* is llama.cpp's own llama-batched-bench, on the same libraries at the same shapes (prompts of 128 tokens,
+replies of 32). Assay's replies are batch-invariant, which a lone reply pays for with padding tokens, unless draft tokens
+take their place; \`--fast\` gives that up.
+END
+	section overhead "Assay's own overhead" <<END
+With an engine that takes no time.
+END
 } >docs/performance.md
-say "wrote docs/performance.md"
+echo "bench: wrote docs/performance.md" >&2
