@@ -40,8 +40,7 @@ func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 		return metrics.Score{}, err
 	}
 	if len(claims) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q",
-			metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, noStatement(s)
 	}
 	verdicts, windows, err := judgeInWindows(ctx, m, s, claims)
 	if err != nil {
@@ -81,6 +80,11 @@ func statementsOf(ctx context.Context, m metrics.Models, s *metrics.Sample, answ
 		// The room is about twice the part's own tokens, in Latin script.
 		return ask.Query{Prompt: p, Data: statementsData{s.Question, part, s.History}, Room: len(part) / 2}
 	}, func(r ask.Reply) ([]string, error) { return decodeStatements(r, s.Question, p.Nothing) })
+}
+
+// noStatement is the error of a sample whose answer states nothing.
+func noStatement(s *metrics.Sample) error {
+	return fmt.Errorf("%w: the judge found no statement in the answer %q", metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
 }
 
 // decodeStatements is [ask.DecodeList], but a reply that only repeats the question is no list.
@@ -286,8 +290,7 @@ func scoreClaimsLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 		return metrics.Score{}, err
 	}
 	if len(claims) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q",
-			metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, noStatement(s)
 	}
 	p, err := pollClaims(ctx, m, s, claims)
 	if err != nil {

@@ -44,8 +44,7 @@ func scoreClaimsShort(ctx context.Context, m metrics.Models, s *metrics.Sample) 
 		return metrics.Score{}, err
 	}
 	if len(claims) == 0 {
-		return metrics.Score{}, fmt.Errorf("%w: the judge found no statement in the answer %q",
-			metrics.ErrNotApplicable, metrics.Bounded(s.Answer))
+		return metrics.Score{}, noStatement(s)
 	}
 	verdicts, err := shortVerdicts(ctx, m, s, claims)
 	if err != nil {
