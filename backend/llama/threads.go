@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hybridgroup/yzma/pkg/llama"
 	"github.com/assay-eval/assay/backend/llama/library"
+	"github.com/hybridgroup/yzma/pkg/llama"
 )
 
 // A runner computes passes of one context.

@@ -214,7 +214,12 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 // rowReply answers a yes/no question in the row layout.
 func rowReply(last string, schema []byte, strict bool) string {
 	material, ask, _ := strings.Cut(last, "Yes or No: ")
-	contexts, exchange, _ := strings.Cut(material, "Question: ")
+	exchange, contexts, _ := strings.Cut(material, "\n\nContext ")
+	contexts = "Context " + contexts
+	for _, after := range []string{"\n\nStatements:\n", "\n\nCorrect answer:\n", "\n\nWhich sentences", "\n\nCopy from"} {
+		contexts, _, _ = strings.Cut(contexts, after)
+	}
+	_, exchange, _ = strings.Cut(exchange, "Question: ")
 	question, answer, _ := strings.Cut(exchange, "\nAnswer: ")
 	question, _, _ = strings.Cut(question, "\n")
 	answer, _, _ = strings.Cut(answer, "\n")

@@ -45,8 +45,8 @@ func TestRowLayoutIsShared(t *testing.T) {
 		for _, m := range messages {
 			b.WriteString(string(m.Role) + ": " + m.Text + "\n")
 		}
-		shown := "Context 7:\n1. <context>\n\nConversation before:\nuser: <history>\n\nQuestion: <question>\n" +
-			"Answer: <answer>\n\n"
+		shown := "Conversation before:\nuser: <history>\n\nQuestion: <question>\nAnswer: <answer>\n\n" +
+			"Context 7:\n1. <context>\n\n"
 		shared, question, found := strings.Cut(b.String(), shown)
 		if !found || question == "" {
 			t.Fatalf("%s shows a sample as %q", name, b.String())
