@@ -10,6 +10,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/metrictest"
 )
 
@@ -347,7 +348,7 @@ func TestSelfCheckEmbed(t *testing.T) {
 	}
 }
 
-func TestExam(t *testing.T) {
+func TestExamCover(t *testing.T) {
 	questions := map[string]string{
 		"It costs 14 euros and sails daily.": "1. What does it cost?\n2. How often does it sail?\n3. What does it " +
 			"cost?",
@@ -375,15 +376,86 @@ func TestExam(t *testing.T) {
 	check := func(what string, want float64, findings []float64, references ...string) {
 		t.Helper()
 		sample.References = references
-		metrictest.WantValue(t, what, metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge,
+		metrictest.WantValue(t, what, metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam_cover"), judge,
 			sample), want, findings...)
 	}
 	check("both", 1, []float64{0.9, 0.5}, "It costs 14 euros and sails daily.")
 	check("the best reference", 1, []float64{0.9, 0.5}, "Free.", "Hm.", "It costs 14 euros and sails daily.")
 	check("none", 0, []float64{0.2}, "Free.")
 	sample.References = []string{"Hm."}
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge,
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam_cover"), judge,
 		sample); got.Kind != metrics.NotApplicable {
 		t.Errorf("no questions: %+v", got)
 	}
+}
+
+// What counts is the right answer to a question, not that there is one.
+func TestExam(t *testing.T) {
+	const reference, long = "The ferry costs 14 euros and sails from May on.", "It is free on Sundays only."
+	key := map[string]string{"What does the ferry cost?": "14 euros", "When does it sail?": "From May on",
+		"Who owns it?": "The text does not say."}
+	judge := metrictest.Affirms(func(prompt string) float64 {
+		switch {
+		case strings.Contains(prompt, "Key: From May on\nReply: In May and later"):
+			return 0.8
+		case strings.Contains(prompt, "Key: 14 euros\nReply: 40 euros"):
+			return 0.1
+		}
+		t.Errorf("asked %q", prompt)
+		return 0
+	})
+	var replies map[string]string // to the questions, by the answer alone
+	judge.Reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+		last := req.Messages[len(req.Messages)-1].Text
+		text, question, asked := strings.Cut(strings.TrimPrefix(last, "Text:\n"), "\n\nQuestion: ")
+		question = strings.TrimSuffix(question, "\nAnswer:")
+		switch {
+		case !asked && strings.HasPrefix(text, reference):
+			return "1. What does the ferry cost?\n2. When does it sail?\n3. Who owns it?", nil
+		case !asked && strings.HasPrefix(text, long):
+			return "1. Who owns it?", nil
+		case !asked:
+			return "No questions.", nil
+		case text == reference || text == long:
+			return key[question], nil
+		}
+		return replies[question], nil
+	}
+	sample := metrictest.Ferry()
+	check := func(what string, want float64, by map[string]string, references ...string) metrics.Result {
+		t.Helper()
+		sample.References, replies = references, by
+		got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge, sample)
+		if got.Score == nil || got.Score.Value != want {
+			t.Errorf("%s: %+v %+v, want %v", what, got, got.Score, want)
+		}
+		return got
+	}
+	got := check("right, in its own words and in the key's", 1,
+		map[string]string{"What does the ferry cost?": "14 Euros.", "When does it sail?": "In May and later"}, reference)
+	if last := got.Score.Because[2]; last.Verdict != nil || !strings.Contains(last.Reason, "not counted") {
+		t.Errorf("a question that the reference does not answer: %+v", last)
+	}
+	check("answered, and all wrong", 0, map[string]string{"What does the ferry cost?": "40 euros",
+		"When does it sail?": "The text does not say."}, reference)
+	check("one of two, by the reference that suits best", 0.5, map[string]string{"What does the ferry cost?": "14 euros",
+		"When does it sail?": "no answer"}, long, reference)
+	sample.References = []string{long}
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge,
+		sample); got.Kind != metrics.NotApplicable {
+		t.Errorf("no question that the reference answers: %+v", got)
+	}
+}
+
+// A reply in an exam is a line of words, or says that there is none.
+func FuzzDecodeExamReply(f *testing.F) {
+	f.Add("14 euros\nand more", false)
+	f.Add("The text does not say.", true)
+	f.Add("\n \n...", false)
+	f.Fuzz(func(t *testing.T, text string, cut bool) {
+		got, err := decodeExamReply(ask.Reply{Text: strings.ToValidUTF8(text, "?"), Cut: cut}, []string{"no answer"})
+		if strings.Contains(got, "\n") || err != nil && got != "" {
+			t.Errorf("%q is read as %q, %v", text, got, err)
+		}
+	})
 }
