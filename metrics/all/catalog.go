@@ -138,7 +138,7 @@ func Presets() []PresetList {
 				"context_precision/logit", "context_recall/logit", "answer_correctness/logit", "completeness/logit"}},
 		{"ares", "ARES' three judgements without training (UES/IDP), as probabilities; the other two are 0 where no " +
 			"context is relevant",
-			[]string{"context_relevance/logit", "faithfulness/logit@gated", "answer_relevance/logit@gated"}},
+			[]string{"context_relevance/logit", "faithfulness/logit@gated", "answer_relevance/ares@gated"}},
 		{"ragas", "what Ragas scores now: answers, contexts and both against references",
 			[]string{"faithfulness/claims", "answer_relevance/questions", "context_precision/reference",
 				"context_recall/claims", "context_recall/entities", "noise_sensitivity/relevant",

@@ -26,7 +26,7 @@ func readSettings() []setting {
 			"token_recall_ascii = token_recall@ascii",
 		},
 		"answer_quality":   {"row_rubric = rubric@row", "rubric_reference = rubric@reference"},
-		"answer_relevance": {"logit_gated = logit@gated", "token_recall_ascii = token_recall@ascii"},
+		"answer_relevance": {"ares_gated = ares@gated", "logit_gated = logit@gated", "token_recall_ascii = token_recall@ascii"},
 		"answer_similarity": {
 			"bertscore_f1_idf = bertscore_f1@idf", "bertscore_precision_idf = bertscore_precision@idf",
 			"bertscore_recall_idf = bertscore_recall@idf", "bleu_ragas = bleu@ragas",
