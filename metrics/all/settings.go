@@ -40,7 +40,8 @@ func readSettings() []setting {
 			"text_recall = recall@text",
 		},
 		"context_relevance": {
-			"cosine_max = cosine@max", "token_precision_max = token_precision@max",
+			"cosine_max = cosine@max", "judge_score_each = judge_score@each", "score_logit_each = score_logit@each",
+			"token_precision_max = token_precision@max",
 			"perplexity_at_1 = perplexity@1", "perplexity_at_3 = perplexity@3", "perplexity_at_5 = perplexity@5",
 		},
 		"faithfulness": {

@@ -46,6 +46,9 @@ func gradeMetrics() []metrics.Metric {
 		if a.rank {
 			list = append(list, rankMetric(a))
 		}
+		if a.ofContexts() {
+			list = append(list, judgeScore(a.byEach()), scoreLogit(a.byEach()))
+		}
 	}
 	return list
 }

@@ -24,30 +24,60 @@ type aspect struct {
 	definition string        // what the best has, as a sentence
 	shown      metrics.Field // what the judge sees
 	rank       bool          // whether answers can be compared by it
+	apart      bool          // whether each context is graded by itself
 }
 
 var gradeAspects = []aspect{
 	{"faithfulness", "Everything in the answer is said by the text or follows from it.",
-		metrics.Question | metrics.Answer | metrics.Contexts, true},
+		metrics.Question | metrics.Answer | metrics.Contexts, true, false},
 	{"answer_relevance", "The answer gives what the question asks for, all of it and nothing besides; whether it " +
-		"is true does not matter.", metrics.Question | metrics.Answer, true},
+		"is true does not matter.", metrics.Question | metrics.Answer, true, false},
 	{"context_relevance", "The text holds what the question asks for, and little else.",
-		metrics.Question | metrics.Contexts, false},
+		metrics.Question | metrics.Contexts, false, false},
 	{"answer_correctness", "The answer says the same as the correct answer, in whatever words.",
-		metrics.Question | metrics.Answer | metrics.References, true},
+		metrics.Question | metrics.Answer | metrics.References, true, false},
 	{"completeness", "The answer leaves out nothing that the text says in reply to the question.",
-		metrics.Question | metrics.Answer | metrics.Contexts, false},
+		metrics.Question | metrics.Answer | metrics.Contexts, false, false},
 	{"answer_quality", "The answer is helpful, clear and well written, and as long as it needs to be.",
-		metrics.Question | metrics.Answer, true},
+		metrics.Question | metrics.Answer, true, false},
 }
 
 // title is the dimension as a prompt names it: "answer relevance".
 func (a aspect) title() string { return strings.ReplaceAll(a.dimension, "_", " ") }
 
+// byEach is the aspect with each context graded by itself.
+func (a aspect) byEach() aspect {
+	a.apart = true
+	return a
+}
+
+// name is that of a metric of the aspect by a method: judge_score_each grades each context.
+func (a aspect) name(method string) string {
+	if a.apart {
+		method += "_each"
+	}
+	return a.dimension + "/" + method
+}
+
+// graded is what is graded, for a Metric's Doc.
+func (a aspect) graded() string {
+	switch {
+	case a.apart:
+		return "of each context by itself for " + a.title()
+	case a.ofContexts():
+		return "of all contexts together for " + a.title()
+	}
+	return "for " + a.title()
+}
+
+// ofContexts reports whether contexts are graded, rather than an answer.
+func (a aspect) ofContexts() bool { return !a.shown.Has(metrics.Answer) }
+
 // gradeData is what judge_score and score_logit are rendered with. What the aspect does not look at is empty.
 type gradeData struct {
 	Row                                  metrics.Row // in the row layout
-	Number                               int         // of the context that is graded, 0: the answer is
+	Number                               int         // of the context that is graded, where one alone is
+	Together                             bool        // all contexts are graded. With neither the answer is
 	Dimension, Definition                string
 	Context, Question, Reference, Answer string
 	History                              []metrics.Turn
@@ -56,9 +86,9 @@ type gradeData struct {
 // judgeScore has the judge write a grade, as the RAGAS paper's baseline does.
 func judgeScore(a aspect) metrics.Metric {
 	return metrics.Metric{
-		Name:    a.dimension + "/judge_score",
-		Doc:     "the judge's grade from 0 to 10 for " + a.title() + ", as it writes it",
-		Source:  "the baseline GPT Score of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5",
+		Name:    a.name("judge_score"),
+		Doc:     "the judge's grade from 0 to 10 " + a.graded() + ", as it writes it",
+		Source:  "the baseline GPT Score of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5; unitxt's judges",
 		Formula: "grade / 10" + a.over(),
 		Calls:   "1 reply" + a.each(),
 		Min:     0,
@@ -79,8 +109,8 @@ func judgeScore(a aspect) metrics.Metric {
 // scoreLogit is the expected grade over the probabilities of the five digits, by first-token scoring.
 func scoreLogit(a aspect) metrics.Metric {
 	return metrics.Metric{
-		Name: a.dimension + "/score_logit",
-		Doc:  "the expected grade from 1 to 5 for " + a.title() + ", over the probabilities of the five digits",
+		Name: a.name("score_logit"),
+		Doc:  "the expected grade from 1 to 5 " + a.graded() + ", over the probabilities of the five digits",
 		Source: "G-Eval (Liu et al. 2023, arXiv 2303.16634), section 2, its probabilities by first-token scoring " +
 			"instead of sampling",
 		Formula: "(sum of grade x P(grade) - 1) / 4" + a.over(),
@@ -103,7 +133,7 @@ func (a aspect) over() string {
 	switch {
 	case a.shown.Has(metrics.References):
 		return "; the highest over references"
-	case a.dimension == "context_relevance":
+	case a.apart:
 		return "; the mean over contexts"
 	case a.dimension == "completeness":
 		return "; of several windows of the contexts, the lowest"
@@ -117,7 +147,7 @@ func (a aspect) each() string {
 	switch {
 	case a.shown.Has(metrics.References):
 		return " for each reference"
-	case a.dimension == "context_relevance":
+	case a.apart:
 		return " for each context"
 	case a.shown.Has(metrics.Contexts):
 		return " for each window of the contexts"
@@ -125,18 +155,19 @@ func (a aspect) each() string {
 	return ""
 }
 
-// grade has a sample graded in the aspect: by the reference that suits it best, each context by itself, or
-// by the contexts together. Grade returns a grade in [0, 1] and how it came about.
+// grade has a sample graded in the aspect: by the reference that suits it best, each context by itself, by the contexts
+// together, or these. Grade returns a grade in [0, 1] and how it came about.
 func (a aspect) grade(row bool, s *metrics.Sample,
 	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
-	d := gradeData{Dimension: a.title(), Definition: a.definition, Question: s.Question, History: s.History}
+	d := gradeData{Dimension: a.title(), Definition: a.definition, Question: s.Question, History: s.History,
+		Together: a.ofContexts() && !a.apart}
 	if a.shown.Has(metrics.Answer) {
 		d.Answer = s.Answer
 	}
 	switch {
 	case a.shown.Has(metrics.References):
 		return a.byReference(row, s, d, grade)
-	case a.dimension == "context_relevance":
+	case a.apart:
 		return a.byContext(row, s, d, grade)
 	case a.shown.Has(metrics.Contexts):
 		f, err := a.inWindows(row, metrics.View{Sample: s}, d, grade)
@@ -144,6 +175,9 @@ func (a aspect) grade(row bool, s *metrics.Sample,
 			return metrics.Score{}, err
 		}
 		f.Text = metrics.Bounded(s.Answer)
+		if d.Together {
+			f.Kind, f.Text = "contexts", fmt.Sprintf("all %d contexts together", len(metrics.NonBlank(s.Contexts)))
+		}
 		return metrics.Score{Value: *f.Value, Because: []metrics.Finding{f}}, nil
 	}
 	value, reason, err := first(row, s, d, grade)
