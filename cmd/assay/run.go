@@ -98,6 +98,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	o.stack.several = true
 	o.stack.add(f)
 	o.stack.addEncoder(f)
+	o.stack.addSampler(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	f.StringVar(&o.layout, "layout", string(prompts.Row), layoutHelp)
 	f.StringVar(&o.examples, "examples", "", examplesHelp)

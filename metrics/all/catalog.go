@@ -21,6 +21,7 @@ import (
 	"github.com/assay-eval/assay/metrics/profile"
 	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/metrics/retrieval"
+	"github.com/assay-eval/assay/metrics/selfcheck"
 	"github.com/assay-eval/assay/metrics/text"
 	"github.com/assay-eval/assay/metrics/vector"
 )
@@ -36,7 +37,7 @@ type catalogue struct {
 var built = sync.OnceValue(func() catalogue {
 	c := catalogue{byName: make(map[string]metrics.Metric), defaults: make(map[string]string)}
 	for _, m := range slices.Concat(judged.Metrics(), likelihood.Metrics(), vector.Metrics(), text.Metrics(),
-		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics()) {
+		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics(), selfcheck.Metrics()) {
 		c.byName[m.Name] = m
 		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
 			c.defaults[dimension] = method
@@ -180,7 +181,11 @@ func metricNames() []string { return slices.Sorted(maps.Keys(built().byName)) }
 // Prompts returns the prompts that metrics ask with, those described by a user too, sorted by name.
 func Prompts() []*prompts.Prompt {
 	list := append(criteria.Prompts(), ask.ThoughtPrompt)
-	for _, m := range All() {
+	asking := All()
+	for _, s := range settings {
+		asking = append(asking, built().byName[s.old])
+	}
+	for _, m := range asking {
 		for _, p := range m.Prompts {
 			if !slices.Contains(list, p) {
 				list = append(list, p)

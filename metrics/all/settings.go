@@ -48,7 +48,9 @@ func readSettings() []setting {
 			"logit_gated = logit@gated",
 			"bertscore_k_precision_max = bertscore_k_precision@max", "k_precision_bigrams = k_precision@bigrams",
 			"k_precision_max = k_precision@max", "quoted_spans_ragas = quoted_spans@ragas",
-			"selfcheck_ngram_drawn = selfcheck_ngram@drawn",
+			"selfcheck_embed_drawn = selfcheck_embed@drawn", "selfcheck_mqag_drawn = selfcheck_mqag@drawn",
+			"selfcheck_ngram_drawn = selfcheck_ngram@drawn", "selfcheck_ngram_max_drawn = selfcheck_ngram_max@drawn",
+			"selfcheck_nli_drawn = selfcheck_nli@drawn", "selfcheck_prompt_drawn = selfcheck_prompt@drawn",
 		},
 		"retrieval": {
 			"err_max1 = err@max1", "err_max2 = err@max2", "err_max3 = err@max3", "log_bpref = bpref@log",

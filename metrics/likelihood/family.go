@@ -9,8 +9,6 @@
 //   - Log-likelihood of a given text (backend.CanScore), as the geometric mean of its token probabilities: perplexity,
 //     gptscore (Fu et al. 2023, arXiv 2302.04166), bartscore (Yuan et al. 2021, arXiv 2106.11520).
 //   - A reward model's classification head (backend.CanClassify): answer_quality/reward.
-//   - Self-consistency sampling: selfcheck (SelfCheckGPT, Manakul et al. 2023, arXiv 2303.08896), with answers that the
-//     judge samples (backend.CanGenerate) or the dataset holds.
 //   - judge_score is the baseline of them all: a grade that the judge writes.
 package likelihood
 
@@ -34,7 +32,7 @@ func Metrics() []metrics.Metric {
 func likelihoodMetrics() []metrics.Metric {
 	return slices.Concat(
 		[]metrics.Metric{answerPerplexity(), pTrue(), answerReward(), rewardLikelihood()},
-		perplexityMetrics(), gptScoreMetrics(), bartScoreMetrics(), selfCheckMetrics(), []metrics.Metric{exam(), examCover()},
+		perplexityMetrics(), gptScoreMetrics(), bartScoreMetrics(), []metrics.Metric{exam(), examCover()},
 	)
 }
 
