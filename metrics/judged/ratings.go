@@ -59,16 +59,16 @@ type accuracyData struct {
 	History                     []metrics.Turn
 }
 
-// contextRelevanceDual rates all contexts together. Where they do not fit in one prompt, the highest rating of
+// contextRelevanceDual rates all contexts together, by Ragas' levels: of use at all is 2. Where they do not fit in one prompt, the highest rating of
 // any window counts for each prompt. Ragas gives 0 without asking where the context is part of the question; here
 // the judge says so.
 func contextRelevanceDual() metrics.Metric {
 	return metrics.Metric{
 		Name:   "context_relevance/dual",
-		Doc:    "mean of two ratings of how much the contexts help to answer the question",
+		Doc:    "mean of two ratings of how relevant the contexts are to the question",
 		Source: "Ragas 0.4, context relevance (NVIDIA)",
-		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are the ratings by two prompts: 0 not relevant, 1 partly, 2 " +
-			"fully",
+		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are the ratings by two prompts: 0 nothing is " +
+			"relevant, 1 it is in part, 2 any information is",
 		Calls:   "2 replies for each window of the contexts",
 		Min:     0,
 		Max:     1,
