@@ -361,6 +361,11 @@ func (o *runOptions) checkData(p *plan) error {
 	for _, m := range p.metrics {
 		want |= m.Needs
 	}
+	for _, m := range p.metrics {
+		if slices.Contains(m.Settings, "drawn") && sum.Filled[metrics.OtherAnswers] == 0 {
+			return withHint(sum.Need(metrics.OtherAnswers), "%s@drawn draws them from the system's model, --sample-model", m.Name)
+		}
+	}
 	return sum.Need(want)
 }
 
