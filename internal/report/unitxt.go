@@ -49,9 +49,11 @@ func inUnitxt(name string) (unitxtScore, bool) {
 
 // A unitxtRun is a run as unitxt's results name its scores.
 type unitxtRun struct {
-	Run     string         `json:"run"`
-	Metrics []string       `json:"metrics"` // of unitxt's catalogue
-	Score   map[string]any `json:"score"`   // {"global": {NAME: mean, NAME_ci_low: ..., NAME_ci_high: ..., "num_of_instances": n}}
+	Run     string   `json:"run"`
+	Metrics []string `json:"metrics"` // of unitxt's catalogue
+
+	// Score is {"global": {NAME: mean, NAME_ci_low: ..., NAME_ci_high: ..., "num_of_instances": n}}.
+	Score map[string]any `json:"score"`
 
 	// Others are the run's metrics for which unitxt has no name, since its numbers are others.
 	Others []string `json:"other_metrics,omitempty"`

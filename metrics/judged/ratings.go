@@ -59,9 +59,9 @@ type accuracyData struct {
 	History                     []metrics.Turn
 }
 
-// contextRelevanceDual rates all contexts together, by Ragas' levels: of use at all is 2. Where they do not fit in one prompt, the highest rating of
-// any window counts for each prompt. Ragas gives 0 without asking where the context is part of the question; here
-// the judge says so.
+// contextRelevanceDual rates all contexts together, by Ragas' levels: of use at all is 2. Where they do not fit in one
+// prompt, the highest rating of any window counts for each prompt. Ragas gives 0 without asking where the context is part
+// of the question; here the judge says so.
 func contextRelevanceDual() metrics.Metric {
 	return metrics.Metric{
 		Name:   "context_relevance/dual",

@@ -40,12 +40,13 @@ func likelihoodMetrics() []metrics.Metric {
 func gradeMetrics() []metrics.Metric {
 	var list []metrics.Metric
 	for _, a := range gradeAspects {
-		list = append(list, judgeScore(a), scoreLogit(a))
+		whole, apart := grading{aspect: a}, grading{a, true}
+		list = append(list, judgeScore(whole), scoreLogit(whole))
 		if a.rank {
 			list = append(list, rankMetric(a))
 		}
-		if a.ofContexts() {
-			list = append(list, judgeScore(a.byEach()), scoreLogit(a.byEach()))
+		if whole.ofContexts() {
+			list = append(list, judgeScore(apart), scoreLogit(apart))
 		}
 	}
 	return list

@@ -24,35 +24,34 @@ type aspect struct {
 	definition string        // what the best has, as a sentence
 	shown      metrics.Field // what the judge sees
 	rank       bool          // whether answers can be compared by it
-	apart      bool          // whether each context is graded by itself
 }
 
 var gradeAspects = []aspect{
 	{"faithfulness", "Everything in the answer is said by the text or follows from it.",
-		metrics.Question | metrics.Answer | metrics.Contexts, true, false},
+		metrics.Question | metrics.Answer | metrics.Contexts, true},
 	{"answer_relevance", "The answer gives what the question asks for, all of it and nothing besides; whether it " +
-		"is true does not matter.", metrics.Question | metrics.Answer, true, false},
+		"is true does not matter.", metrics.Question | metrics.Answer, true},
 	{"context_relevance", "The text holds what the question asks for, and little else.",
-		metrics.Question | metrics.Contexts, false, false},
+		metrics.Question | metrics.Contexts, false},
 	{"answer_correctness", "The answer says the same as the correct answer, in whatever words.",
-		metrics.Question | metrics.Answer | metrics.References, true, false},
+		metrics.Question | metrics.Answer | metrics.References, true},
 	{"completeness", "The answer leaves out nothing that the text says in reply to the question.",
-		metrics.Question | metrics.Answer | metrics.Contexts, false, false},
+		metrics.Question | metrics.Answer | metrics.Contexts, false},
 	{"answer_quality", "The answer is helpful, clear and well written, and as long as it needs to be.",
-		metrics.Question | metrics.Answer, true, false},
+		metrics.Question | metrics.Answer, true},
 }
 
 // title is the dimension as a prompt names it: "answer relevance".
 func (a aspect) title() string { return strings.ReplaceAll(a.dimension, "_", " ") }
 
-// byEach is the aspect with each context graded by itself.
-func (a aspect) byEach() aspect {
-	a.apart = true
-	return a
+// A grading says what is graded in an aspect.
+type grading struct {
+	aspect
+	apart bool // each context by itself
 }
 
 // name is that of a metric of the aspect by a method: judge_score_each grades each context.
-func (a aspect) name(method string) string {
+func (a grading) name(method string) string {
 	if a.apart {
 		method += "_each"
 	}
@@ -60,7 +59,7 @@ func (a aspect) name(method string) string {
 }
 
 // graded is what is graded, for a Metric's Doc.
-func (a aspect) graded() string {
+func (a grading) graded() string {
 	switch {
 	case a.apart:
 		return "of each context by itself for " + a.title()
@@ -71,7 +70,7 @@ func (a aspect) graded() string {
 }
 
 // ofContexts reports whether contexts are graded, rather than an answer.
-func (a aspect) ofContexts() bool { return !a.shown.Has(metrics.Answer) }
+func (a grading) ofContexts() bool { return !a.shown.Has(metrics.Answer) }
 
 // gradeData is what judge_score and score_logit are rendered with. What the aspect does not look at is empty.
 type gradeData struct {
@@ -84,7 +83,7 @@ type gradeData struct {
 }
 
 // judgeScore has the judge write a grade, as the RAGAS paper's baseline does.
-func judgeScore(a aspect) metrics.Metric {
+func judgeScore(a grading) metrics.Metric {
 	return metrics.Metric{
 		Name:    a.name("judge_score"),
 		Doc:     "the judge's grade from 0 to 10 " + a.graded() + ", as it writes it",
@@ -107,7 +106,7 @@ func judgeScore(a aspect) metrics.Metric {
 }
 
 // scoreLogit is the expected grade over the probabilities of the five digits, by first-token scoring.
-func scoreLogit(a aspect) metrics.Metric {
+func scoreLogit(a grading) metrics.Metric {
 	return metrics.Metric{
 		Name: a.name("score_logit"),
 		Doc:  "the expected grade from 1 to 5 " + a.graded() + ", over the probabilities of the five digits",
@@ -129,7 +128,7 @@ func scoreLogit(a aspect) metrics.Metric {
 }
 
 // over and each say in a Metric's Formula and Calls what a.grade does.
-func (a aspect) over() string {
+func (a grading) over() string {
 	switch {
 	case a.shown.Has(metrics.References):
 		return "; the highest over references"
@@ -143,7 +142,7 @@ func (a aspect) over() string {
 	return ""
 }
 
-func (a aspect) each() string {
+func (a grading) each() string {
 	switch {
 	case a.shown.Has(metrics.References):
 		return " for each reference"
@@ -157,7 +156,7 @@ func (a aspect) each() string {
 
 // grade has a sample graded in the aspect: by the reference that suits it best, each context by itself, by the contexts
 // together, or these. Grade returns a grade in [0, 1] and how it came about.
-func (a aspect) grade(row bool, s *metrics.Sample,
+func (a grading) grade(row bool, s *metrics.Sample,
 	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
 	d := gradeData{Dimension: a.title(), Definition: a.definition, Question: s.Question, History: s.History,
 		Together: a.ofContexts() && !a.apart}
@@ -199,7 +198,7 @@ func first(row bool, s *metrics.Sample, d gradeData,
 	return value, reason, err
 }
 
-func (a aspect) byReference(row bool, s *metrics.Sample, d gradeData,
+func (a grading) byReference(row bool, s *metrics.Sample, d gradeData,
 	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
 	var score metrics.Score
 	for _, r := range metrics.NonBlank(s.References) {
@@ -215,7 +214,7 @@ func (a aspect) byReference(row bool, s *metrics.Sample, d gradeData,
 	return score, nil
 }
 
-func (a aspect) byContext(row bool, s *metrics.Sample, d gradeData,
+func (a grading) byContext(row bool, s *metrics.Sample, d gradeData,
 	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
 	var score metrics.Score
 	contexts := metrics.NonBlank(s.Contexts)
@@ -235,7 +234,7 @@ func (a aspect) byContext(row bool, s *metrics.Sample, d gradeData,
 
 // inWindows grades by texts that may be too long for one prompt. The window with the highest grade counts,
 // or that with the lowest where any window can show a want.
-func (a aspect) inWindows(row bool, v metrics.View, d gradeData,
+func (a grading) inWindows(row bool, v metrics.View, d gradeData,
 	grade func(d gradeData) (float64, string, error)) (metrics.Finding, error) {
 	var found []metrics.Finding
 	_, err := v.InWindows(row, func(e metrics.Excerpt) error {
