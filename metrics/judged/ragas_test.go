@@ -366,7 +366,13 @@ func TestContextRelevanceDual(t *testing.T) {
 	check("2", "2", 1)
 	check("2", "1", 0.75)
 	check("0", "0", 0)
-	got := judging(map[string]string{first: "2", second: "4"}).run(t, "context_relevance/dual", 0, lighthouse())
+	repeats := lighthouse()
+	repeats.Contexts = []string{" " + repeats.Question[:9], ""}
+	got := judging(nil).run(t, "context_relevance/dual", 0, repeats) // which fails where it is asked
+	if got.Score == nil || got.Score.Value != 0 || len(got.Calls) != 0 {
+		t.Errorf("a part of the question: %+v", got)
+	}
+	got = judging(map[string]string{first: "2", second: "4"}).run(t, "context_relevance/dual", 0, lighthouse())
 	if got.Kind != metrics.BadReply || !strings.Contains(got.Error, "judge 2 of 2") {
 		t.Errorf("%+v", got)
 	}
