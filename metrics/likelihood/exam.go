@@ -140,6 +140,9 @@ var errNoReply = errors.New("no word in the reply")
 // decodeExamReply reads a reply in an exam, "" for one which says that the text has none.
 func decodeExamReply(r ask.Reply, nothing []string) (string, error) {
 	text, _, _ := strings.Cut(strings.TrimSpace(r.Text), "\n")
+	for _, label := range []string{"Answer:", "Text:"} { // of the prompt's lines, which weak judges repeat
+		text = strings.TrimSpace(strings.TrimPrefix(text, label))
+	}
 	switch {
 	case ask.SaysNothing(text, nothing):
 		return "", nil

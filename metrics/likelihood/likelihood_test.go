@@ -322,12 +322,12 @@ func TestExam(t *testing.T) {
 		return got
 	}
 	got := check("right, in its own words and in the key's", 1,
-		map[string]string{"What does the ferry cost?": "14 Euros.", "When does it sail?": "In May and later"}, reference)
+		map[string]string{"What does the ferry cost?": "Answer: 14 Euros.", "When does it sail?": "In May and later"}, reference)
 	if last := got.Score.Because[2]; last.Verdict != nil || !strings.Contains(last.Reason, "not counted") {
 		t.Errorf("a question that the reference does not answer: %+v", last)
 	}
 	check("answered, and all wrong", 0, map[string]string{"What does the ferry cost?": "40 euros",
-		"When does it sail?": "The text does not say."}, reference)
+		"When does it sail?": "Text: The text does not say."}, reference)
 	check("one of two, by the reference that suits best", 0.5, map[string]string{"What does the ferry cost?": "14 euros",
 		"When does it sail?": "no answer"}, long, reference)
 	sample.References = []string{long}
