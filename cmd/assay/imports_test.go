@@ -12,7 +12,7 @@ import (
 func TestImports(t *testing.T) {
 	const module = "github.com/assay-eval/assay/"
 	families := []string{"metrics/judged", "metrics/likelihood", "metrics/vector", "metrics/text", "metrics/form",
-		"metrics/retrieval", "metrics/agent", "metrics/criteria", "metrics/profile"}
+		"metrics/retrieval", "metrics/agent", "metrics/criteria", "metrics/profile", "metrics/selfcheck"}
 	// never each other, never an engine
 	family := []string{"backend", "tokenize", "internal/stats", "metrics", "metrics/ask", "metrics/prompts"}
 	may := map[string][]string{
@@ -50,6 +50,7 @@ func TestImports(t *testing.T) {
 		"metrics/agent":             family,
 		"metrics/criteria":          family,
 		"metrics/profile":           family,
+		"metrics/selfcheck":         family,
 		"metrics/jury":              {"backend", "metrics"},
 		"metrics/all":               append(append(families, family...), "metrics/jury"),
 		"internal/parquet":          {"internal/parquet/bounds"},
