@@ -31,6 +31,7 @@ type Metric struct {
 
 	Needs Field // the columns that a sample must fill
 	Asks  Asks  // the operations it asks of the model in each role; empty: it asks none
+	Turns Turns // what it makes of the turns before the Question
 
 	// Prepare lists what must be learned of the whole dataset before its first sample is scored.
 	Prepare []*Preparation

@@ -278,10 +278,12 @@ func (metric *Metric) Try(ctx context.Context, m Models, s *Sample) (score Score
 			score, err = Score{}, fmt.Errorf("a bug in %s: panic: %v", metric.Name, v)
 		}
 	}()
+	s, notes := metric.conversing(m, s)
 	score, err = metric.Score(ctx, m, s)
 	if err != nil {
 		return Score{}, err
 	}
+	score.Because = append(score.Because, notes...)
 	if !(score.Value >= metric.Min && score.Value <= metric.Max) {
 		return Score{}, fmt.Errorf("a bug in %s: its value %v is not in [%v, %v]", metric.Name, score.Value, metric.Min,
 			metric.Max)

@@ -188,6 +188,8 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 		return "Is it so that " + strings.TrimRight(tokenize.Sentences(part("Text:", "Question:"))[0].Text, ".") + "?"
 	case strings.Contains(system, "You answer a question with what the text says"):
 		return closest(part("Question:", ""), part("Text:", "\n\nAnswer this"))
+	case strings.Contains(system, "You are given a conversation and the question"):
+		return strings.TrimSuffix(part("user: ", "\n"), "?") + ", " + part("Question:", "\n")
 	case strings.Contains(system, "You answer questions from the texts"):
 		return closest(part("Question:", ""), part("Texts:", "\n\nAnswer this"))
 	case strings.Contains(system, "You write wrong answers"):

@@ -28,6 +28,7 @@ func encoderMetrics() []metrics.Metric {
 			Formula: "mean over contexts of the maximum over a context's windows of P(relevant | question, window)",
 			Calls:   "1 pair for the cross-encoder for each window of up to 160 words of each context",
 			Needs:   metrics.Question | metrics.Contexts,
+			Turns:   metrics.TurnsAsked,
 			Outputs: []string{"context_relevance"},
 			Score:   scoreContextEncoder,
 		},
@@ -70,6 +71,7 @@ func encoderMetrics() []metrics.Metric {
 			Formula: "maximum over the answer's windows of P(answers | question, window)",
 			Calls:   "1 pair for the cross-encoder for each window of up to 160 words of the answer",
 			Needs:   metrics.Question | metrics.Answer,
+			Turns:   metrics.TurnsAsked,
 			Outputs: []string{"answer_relevance"},
 			Score:   scoreAnswerEncoder,
 		},
@@ -80,6 +82,7 @@ func encoderMetrics() []metrics.Metric {
 			Calls: "1 pair for the cross-encoder for each reference with each window of up to 160 words of the " +
 				"answer",
 			Needs:   metrics.Question | metrics.Answer | metrics.References,
+			Turns:   metrics.TurnsAsked,
 			Outputs: []string{"answer_correctness"},
 			Score:   scoreCorrectnessEncoder,
 		},
