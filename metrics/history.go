@@ -68,10 +68,12 @@ func (metric *Metric) conversing(m Models, s *Sample) (*Sample, []Finding) {
 		return s, nil
 	}
 	shown := *s
-	switch {
-	case metric.Turns == TurnsShown:
+	if metric.Turns == TurnsShown {
 		shown.History = LastTurns(s.History, MostHistory)
 		return &shown, metric.turnNotes(m, len(shown.History), len(s.History))
+	}
+	shown.History = nil // a metric that is asked within another one reads the same
+	switch {
 	case !Blank(s.Standalone):
 		shown.Question = s.Standalone
 		return &shown, note("the standalone question was read in place of the conversation")

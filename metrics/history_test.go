@@ -73,8 +73,8 @@ func TestConversing(t *testing.T) {
 	check(metrics.TurnsShown, talk, "And she?", 1, "")
 	check(metrics.TurnsAll, talk, "And she?", 2, "")
 	check(metrics.TurnsUnneeded, talk, "And she?", 2, "")
-	check(metrics.TurnsAsked, talk, "Who is Ada?\nAnd she?", 2, "what the user said last")
-	check(metrics.TurnsUnread, talk, "And she?", 2, "without the conversation")
-	check(metrics.TurnsAsked, alone, "And Ada?", 2, "standalone question was read")
-	check(metrics.TurnsUnread, alone, "And Ada?", 2, "standalone question was read")
+	check(metrics.TurnsAsked, talk, "Who is Ada?\nAnd she?", 0, "what the user said last")
+	check(metrics.TurnsUnread, talk, "And she?", 0, "without the conversation")
+	check(metrics.TurnsAsked, alone, "And Ada?", 0, "standalone question was read")
+	check(metrics.TurnsUnread, alone, "And Ada?", 0, "standalone question was read")
 }

@@ -288,6 +288,11 @@ func (metric *Metric) Try(ctx context.Context, m Models, s *Sample) (score Score
 		return Score{}, fmt.Errorf("a bug in %s: its value %v is not in [%v, %v]", metric.Name, score.Value, metric.Min,
 			metric.Max)
 	}
+	if score.Ratio != nil {
+		if err := score.Ratio.Check(score.Value); err != nil {
+			return Score{}, fmt.Errorf("a bug in %s: %v", metric.Name, err)
+		}
+	}
 	for _, f := range score.Because {
 		if f.Value != nil && (math.IsNaN(*f.Value) || math.IsInf(*f.Value, 0)) {
 			return Score{}, fmt.Errorf("a bug in %s: the value of %q is %v", metric.Name, Bounded(f.Text), *f.Value)

@@ -174,7 +174,7 @@ func scoreInOneContext(cut func(string) []string, part func(s *metrics.Sample) s
 		for i := range because {
 			because[i].Where = where
 		}
-		return metrics.Score{Value: best.value(ofAnswer), Because: because}, nil
+		return best.score(ofAnswer, because), nil
 	}
 }
 
@@ -191,8 +191,7 @@ func (o overlap) tokenScore(of share, original bool, answer, reference string) (
 	}
 	note := fmt.Sprintf("%d words in common, of %d in the %s and %d in the %s", o.common, o.answer, answer, o.reference,
 		reference)
-	return metrics.Score{Value: o.value(of), Because: append([]metrics.Finding{{Kind: "note", Text: note}},
-		o.unitFindings()...)}, nil
+	return o.score(of, append([]metrics.Finding{{Kind: "note", Text: note}}, o.unitFindings()...)), nil
 }
 
 // scoreBigramsInContexts is K-precision made stricter and fairer. Stricter, since the right words in another
