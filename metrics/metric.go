@@ -35,6 +35,8 @@ type Metric struct {
 	Asks  Asks  // the operations it asks of the model in each role; empty: it asks none
 	Turns Turns // what it makes of the turns before the Question
 
+	Searches bool // it looks for evidence in a corpus: [Models] must have one
+
 	// Prepare lists what must be learned of the whole dataset before its first sample is scored.
 	Prepare []*Preparation
 

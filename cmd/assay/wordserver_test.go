@@ -146,8 +146,20 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 		return sameReply(schema)
 	case strings.Contains(system, "by the contexts that they were written from"):
 		return rowReply(last, schema, strict)
-	case strings.Contains(system, "short statements"):
-		for i, s := range tokenize.Sentences(part("Answer:", "")) {
+	case strings.HasSuffix(last, "Answer Yes, No or Unknown."):
+		switch same := shared(part("Statement:", "\n"), part("Text:", "\n\nStatement:")); {
+		case same == 1:
+			return "Yes"
+		case same >= 0.6:
+			return "No"
+		}
+		return "Unknown"
+	case strings.Contains(system, "short statements"), strings.Contains(system, "claims to be a fact"):
+		answer := part("Answer:", "\nStatements:")
+		if !tokenize.HasWords(answer) {
+			return "No statements."
+		}
+		for i, s := range tokenize.Sentences(answer) {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
 		}
 	case strings.Contains(system, "list of their numbers"):

@@ -11,6 +11,7 @@
 //     ratings of NVIDIA, the summary score. See https://docs.ragas.io.
 //   - The rates of three verdicts (supported, contradicted, not said), RefChecker's, by the contexts and by the
 //     reference: faithfulness/verdicts and its kin; DeepEval's faithfulness is the rate of what is not contradicted.
+//   - Statements checked by passages of a corpus that are found for each: factuality/factscore, factuality/veriscore.
 //   - Those of RAGChecker: ragchecker/precision and its kin, all from one table of claims and verdicts. Ru et al. 2024,
 //     arXiv 2408.08067.
 //
@@ -26,5 +27,6 @@ import (
 
 // Metrics are the metrics whose judge replies in words: those of the RAGAS paper, of Ragas and of RAGChecker.
 func Metrics() []metrics.Metric {
-	return slices.Concat(paperMetrics(), ragasMetrics(), claimsMetrics(), stanceMetrics())
+	return slices.Concat(paperMetrics(), ragasMetrics(), claimsMetrics(), stanceMetrics(),
+		factualityMetrics())
 }
