@@ -155,11 +155,10 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 		}
 		return "Unknown"
 	case strings.Contains(system, "short statements"), strings.Contains(system, "claims to be a fact"):
-		answer := part("Answer:", "\nStatements:")
-		if !tokenize.HasWords(answer) {
+		if !tokenize.HasWords(part("Answer:", "\nStatements:")) {
 			return "No statements."
 		}
-		for i, s := range tokenize.Sentences(answer) {
+		for i, s := range tokenize.Sentences(part("Answer:", "")) { // the last one has the word Statements
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
 		}
 	case strings.Contains(system, "list of their numbers"):
