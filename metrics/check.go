@@ -20,6 +20,9 @@ func Check(ms []Metric, models Models, fields Field) error {
 				fmt.Errorf("%s needs %v, which the dataset does not have: leave the metric out, or map a column to it",
 					m.Name, missing))
 		}
+		if m.Searches && models.Evidence == nil {
+			errs = append(errs, fmt.Errorf("%s looks for evidence in a corpus: --corpus FOLDER or FILE names it", m.Name))
+		}
 		for _, role := range backend.SortRoles(m.Asks) {
 			if err := checkModel(m, role, models.Role(role)); err != nil {
 				errs = append(errs, err)

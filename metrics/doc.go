@@ -35,9 +35,10 @@
 // presets, and reads trained judges.
 //
 // In a conversation, a sample's Question and Answer are its last exchange, and History is what was said
-// before. The metrics of the RAGAS paper know only a question, an answer and contexts, so their built-in
-// prompts in the classic layout leave History out; those in the row layout show it, as a user's own may. Those about conversations and agents
-// (package agent) read the whole of it.
+// before. Prompts that show the question show the last turns before it, whole, as far as [MostHistory] goes; encoders
+// and embedders, which have room for a question, read [Sample.Asked]; measures of words read the question alone; and
+// where turns are left out, the evidence says so: see [Turns]. Metrics about conversations and agents (package agent)
+// read the whole of it.
 //
 // Text that exceeds a model's context length is never truncated. Contexts and answers are read in windows (chunks)
 // of whole sentences, with overlap and as few as fit ([Passage.InWindows], [EachWindow]), and the findings say in

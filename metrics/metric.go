@@ -3,6 +3,8 @@ package metrics
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics/prompts"
@@ -31,6 +33,9 @@ type Metric struct {
 
 	Needs Field // the columns that a sample must fill
 	Asks  Asks  // the operations it asks of the model in each role; empty: it asks none
+	Turns Turns // what it makes of the turns before the Question
+
+	Searches bool // it looks for evidence in a corpus: [Models] must have one
 
 	// Prepare lists what must be learned of the whole dataset before its first sample is scored.
 	Prepare []*Preparation
@@ -63,7 +68,34 @@ type Score struct {
 	Value   float64   `json:"value"`            // finite, in [Metric.Min, Metric.Max]
 	Spread  *float64  `json:"spread,omitempty"` // the standard deviation of several scores that it was made from
 	Draws   []float64 `json:"draws,omitempty"`  // those scores, where they are of several draws: Value is their mean
+	Ratio   *Ratio    `json:"ratio,omitempty"`  // the counts that Value is the ratio of; nil: it is none of counts
 	Because []Finding `json:"because,omitempty"`
+}
+
+// A Ratio is a share of things that are counted, such as statements: 3 of 5. Those of several samples can be pooled:
+// their sums' ratio weighs a sample by what it counts, where the mean of the samples' scores weighs all alike.
+type Ratio struct {
+	Numerator   int `json:"numerator"`
+	Denominator int `json:"denominator"`
+}
+
+// Portion is the Score that so many of some are; of none, it is 0 and no Ratio.
+func Portion(n, of int, because []Finding) Score {
+	if of == 0 {
+		return Score{Because: because}
+	}
+	return Score{Value: float64(n) / float64(of), Ratio: &Ratio{n, of}, Because: because}
+}
+
+// Check returns an error unless value is the ratio, to within rounding.
+func (r *Ratio) Check(value float64) error {
+	if r.Denominator < 1 || r.Numerator < 0 || r.Numerator > r.Denominator {
+		return fmt.Errorf("%d of %d is no share", r.Numerator, r.Denominator)
+	}
+	if exact := float64(r.Numerator) / float64(r.Denominator); !(math.Abs(value-exact) <= 1e-9) {
+		return fmt.Errorf("%d of %d is not its value %v", r.Numerator, r.Denominator, value)
+	}
+	return nil
 }
 
 // A Finding is one piece of evidence behind a Score: a claim with its verdict, a question with its

@@ -13,12 +13,13 @@ import (
 // Models is what a metric may ask. [Run] gives each Score call its own, which notes the cache keys of
 // the answers used.
 type Models struct {
-	Roles   Roles       // the models by role: those that some metric asks
-	Prompts prompts.Set // the texts to ask with
-	Seed    uint64      // of all sampling, beside each prompt's own
-	Draw    Draw        // which of several, where a sample is scored more than once
-	Thought int         // the most tokens that a judge may think before it replies to a prompt; 0: it does not
-	Reasons Reasons     // which verdicts of short forms are given with a reason
+	Roles    Roles       // the models by role: those that some metric asks
+	Prompts  prompts.Set // the texts to ask with
+	Seed     uint64      // of all sampling, beside each prompt's own
+	Draw     Draw        // which of several, where a sample is scored more than once
+	Thought  int         // the most tokens that a judge may think before it replies to a prompt; 0: it does not
+	Evidence Evidence    // the corpus to check claims by; nil: there is none
+	Reasons  Reasons     // which verdicts of short forms are given with a reason
 
 	known map[learning]Knowledge // of the dataset that is scored
 	named naming                 // the models that answer in the place of others: see [Metric.Asking]

@@ -278,13 +278,20 @@ func (metric *Metric) Try(ctx context.Context, m Models, s *Sample) (score Score
 			score, err = Score{}, fmt.Errorf("a bug in %s: panic: %v", metric.Name, v)
 		}
 	}()
+	s, notes := metric.conversing(m, s)
 	score, err = metric.Score(ctx, m, s)
 	if err != nil {
 		return Score{}, err
 	}
+	score.Because = append(score.Because, notes...)
 	if !(score.Value >= metric.Min && score.Value <= metric.Max) {
 		return Score{}, fmt.Errorf("a bug in %s: its value %v is not in [%v, %v]", metric.Name, score.Value, metric.Min,
 			metric.Max)
+	}
+	if score.Ratio != nil {
+		if err := score.Ratio.Check(score.Value); err != nil {
+			return Score{}, fmt.Errorf("a bug in %s: %v", metric.Name, err)
+		}
 	}
 	for _, f := range score.Because {
 		if f.Value != nil && (math.IsNaN(*f.Value) || math.IsInf(*f.Value, 0)) {

@@ -23,6 +23,8 @@ type Sample struct {
 	ReferenceContextIDs []string `json:"reference_context_ids,omitempty"`
 	History             []Turn   `json:"history,omitempty"` // the turns before Question
 	Steps               []Turn   `json:"steps,omitempty"`   // the turns between Question and Answer
+	// the Question as one would ask it who had not read the History
+	Standalone string `json:"standalone_question,omitempty"`
 	// the judged grade of a passage, by its id; 0 is judged and of no use
 	Relevance          map[string]int    `json:"relevance,omitempty"`
 	OtherAnswers       []string          `json:"other_answers,omitempty"` // rivals of Answer, or further draws of it

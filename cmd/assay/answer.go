@@ -41,6 +41,7 @@ type answerOptions struct {
 	output    string
 	overwrite bool
 	limit     int
+	rewrite   bool
 	mapping   map[string]string
 	seed      uint64
 }
@@ -56,6 +57,7 @@ type answerConfig struct {
 	Judge     *backend.Identity `json:"model"`
 	Embedder  *backend.Identity `json:"embedder,omitempty"`
 	Prompt    string            `json:"prompt"`
+	Rewrite   string            `json:"rewrite,omitempty"` // the prompt for standalone questions
 	Seed      uint64            `json:"seed"`
 }
 
@@ -79,6 +81,8 @@ func answerCommand(ctx context.Context, s *std, args []string) error {
 	f.IntVar(&o.top, "top", 5, "answer from the best `N` passages")
 	o.stack.add(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` with an answer.tmpl that replaces the built-in prompt")
+	f.BoolVar(&o.rewrite, "rewrite", false,
+		"of a conversation, have the model make a question that stands alone first: column standalone_question")
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard what the file holds")
 	f.IntVar(&o.limit, "limit", 0, "answer only the first `N` questions")
 	f.StringToStringVar(&o.mapping, "map", nil, "name a column: `FIELD=COLUMN`, repeatable")
@@ -129,6 +133,9 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(method)},
 		Judge:  models.Judge, Embedder: models.Embedder, Prompt: testset.Versions(own)["answer"],
 	}
+	if o.rewrite {
+		config.Rewrite = testset.Versions(own)["standalone"]
+	}
 	j, err := openJournal(s, o.output, config, o.overwrite)
 	if err != nil || j.Done {
 		return err
@@ -140,7 +147,7 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	}
 	answerer := &testset.Answerer{
 		Writer:    &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed},
-		Retriever: retriever, Top: o.top,
+		Retriever: retriever, Top: o.top, Rewrite: o.rewrite,
 	}
 	return o.answer(ctx, s, answerer, questions, j, answerReport{
 		Documents: len(docs.Documents), Passages: len(passages),

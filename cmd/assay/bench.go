@@ -283,7 +283,7 @@ func rowTokens(ctx context.Context, judge *llama.Engine, samples iter.Seq2[*metr
 			return 0, err
 		}
 		texts := slices.Concat(s.Contexts, []string{s.Question, s.Answer})
-		for _, t := range s.History {
+		for _, t := range metrics.LastTurns(s.History, metrics.MostHistory) {
 			texts = append(texts, t.Text())
 		}
 		if references {

@@ -177,7 +177,7 @@ func (s *std) describe(m metrics.Metric) {
 		fmt.Fprintf(s.out, "  set by  @%s\n", strings.Join(m.Settings, ", @"))
 	}
 	fmt.Fprintf(s.out, "  range   %s\n", span(m))
-	fmt.Fprintf(s.out, "  needs   %s\n", cmp.Or(m.Needs.String(), "nothing"))
+	fmt.Fprintf(s.out, "  needs   %s\n", cmp.Or(needs(m), "nothing"))
 	fmt.Fprintf(s.out, "  models  %s\n", abilities(m))
 	fmt.Fprintf(s.out, "  calls   %s\n", m.Calls)
 	fmt.Fprintf(s.out, "  source  %s\n", m.Source)
@@ -188,6 +188,14 @@ func row(m metrics.Metric) metricRow {
 		LowerIsBetter: m.LowerIsBetter, Default: m.Default, Needs: m.Needs.Names(), Calls: m.Calls,
 		Prompts: prompts.Names(m.Prompts), AskFields: backend.Fields(m.Asks), Aliases: m.Aliases, Settings: m.Settings}
 	return r
+}
+
+// needs are the columns that a metric needs, and the corpus.
+func needs(m metrics.Metric) string {
+	if m.Searches {
+		return m.Needs.String() + "; documents (--corpus)"
+	}
+	return m.Needs.String()
 }
 
 // span is a metric's range with the better end named: "0 to 1 (best)".
@@ -269,7 +277,7 @@ func writeMetricsPage(ctx context.Context, w io.Writer, list []metrics.Metric, c
 			calls = models + ": " + calls
 		}
 		p.print("| `%s`%s%s | %s | %s | %s | %s | %s | %s |\n", method, marked(m), otherwise(m), cell(m.Doc),
-			cell(m.Formula), ends, cell(m.Needs.String()), cell(calls), cell(m.Source))
+			cell(m.Formula), ends, cell(needs(m)), cell(calls), cell(m.Source))
 	}
 	if costs != "" && p.err == nil {
 		p.err = p.costs(costs)

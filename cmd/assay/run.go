@@ -47,6 +47,10 @@ mean and its interval are corrected for the choice (docs/statistics.md):
 
   assay run --data qa.jsonl --metrics faithfulness --cheap faithfulness/blend --budget 20% -o results
 
+Claims can be checked by documents other than a row's own contexts: passages are found for each in a corpus.
+
+  assay run --data qa.jsonl --corpus docs --metrics factuality/factscore,factuality/veriscore -o results
+
 A TREC run is a dataset too, and relevance judgements may be in a file of their own:
 
   assay run --data bm25.run --qrels qrels.txt --metrics retrieval/ndcg@10,retrieval/recall@100 -o results
@@ -80,6 +84,7 @@ type runOptions struct {
 	think       int
 	repeat      int
 	budget      budgetOptions
+	evidence    evidenceOptions
 	maxFailures string
 	format      string
 }
@@ -119,6 +124,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	f.IntVar(&o.repeat, "repeat", 0,
 		"score each row `K` times where a judge writes: @draws=K behind each such metric, with flips and pass^k")
 	o.budget.add(f)
+	o.evidence.add(f)
 	f.StringVar(&o.maxFailures, "max-failures", "",
 		"exit with 3 if more results fail than this count or `SHARE` (10, 5%)")
 	f.StringVar(&o.format, "format", "table", "how the summary is printed: "+strings.Join(report.Formats(), ", "))
@@ -139,7 +145,11 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	}
 	defer plan.data.Close()
 	o.stack.grace = grace
-	asks := metrics.AsksOf(plan.metrics)
+	searching, err := o.evidence.check(plan.metrics)
+	if err != nil {
+		return usageError{err}
+	}
+	asks := metrics.AsksOf(plan.metrics).With(searching)
 	for _, role := range o.stack.names() {
 		if asks[role] == 0 {
 			s.warn("no metric asks the %s: METRIC@%s does", role.Title(), role.Name())
@@ -151,6 +161,9 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	}
 	defer st.close()
 	models := metrics.Models{Roles: st.roles, Prompts: plan.prompts, Seed: o.seed, Reasons: plan.reasons}
+	if models.Evidence, plan.corpus, err = o.evidence.open(ctx, s, st.roles[backend.Embedder]); err != nil {
+		return err
+	}
 	s.hintProfiles(st.roles, plan.metrics)
 	if err := metrics.Check(plan.metrics, models, plan.fields()); err != nil {
 		return usageError{err}
@@ -198,6 +211,7 @@ type plan struct {
 	maps     []runs.GivenCalibration
 	data     *dataset.Reader
 	failures failureLimit
+	corpus   *runs.Corpus     // nil: no metric looks for evidence
 	budget   *runs.Budget     // nil: every metric is asked about every row
 	left     []metrics.Metric // of the preset or a profile, because the dataset lacks a column
 }
@@ -397,6 +411,7 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 		Judges:   p.judged,
 		Seed:     o.seed,
 		Budget:   p.budget,
+		Corpus:   p.corpus,
 	}
 	if p.reasons != metrics.DoubtfulReasons {
 		m.Config.Reasons = p.reasons

@@ -146,8 +146,19 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 		return sameReply(schema)
 	case strings.Contains(system, "by the contexts that they were written from"):
 		return rowReply(last, schema, strict)
-	case strings.Contains(system, "short statements"):
-		for i, s := range tokenize.Sentences(part("Answer:", "")) {
+	case strings.HasSuffix(last, "Answer Yes, No or Unknown."):
+		switch same := shared(part("Statement:", "\n"), part("Text:", "\n\nStatement:")); {
+		case same == 1:
+			return "Yes"
+		case same >= 0.6:
+			return "No"
+		}
+		return "Unknown"
+	case strings.Contains(system, "short statements"), strings.Contains(system, "claims to be a fact"):
+		if !tokenize.HasWords(part("Answer:", "\nStatements:")) {
+			return "No statements."
+		}
+		for i, s := range tokenize.Sentences(part("Answer:", "")) { // the last one has the word Statements
 			fmt.Fprintf(&b, "%d. %s\n", i+1, s.Text)
 		}
 	case strings.Contains(system, "list of their numbers"):
@@ -188,6 +199,8 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 		return "Is it so that " + strings.TrimRight(tokenize.Sentences(part("Text:", "Question:"))[0].Text, ".") + "?"
 	case strings.Contains(system, "You answer a question with what the text says"):
 		return closest(part("Question:", ""), part("Text:", "\n\nAnswer this"))
+	case strings.Contains(system, "You are given a conversation and the question"):
+		return strings.TrimSuffix(part("user: ", "\n"), "?") + ", " + part("Question:", "\n")
 	case strings.Contains(system, "You answer questions from the texts"):
 		return closest(part("Question:", ""), part("Texts:", "\n\nAnswer this"))
 	case strings.HasSuffix(last, "Answer the question in a few sentences, by the text."):

@@ -24,6 +24,7 @@ var fieldColumns = []fieldNames{
 	{"reference_contexts", []string{"reference_contexts", "ground_truth_context", "ground_truth_contexts"}},
 	{"reference_context_ids", []string{"reference_context_ids"}},
 	{"history", []string{"history", "chat_history"}},
+	{"standalone_question", []string{"standalone_question", "rewritten_question"}},
 	{"conversation", []string{"conversation", "conversations", "messages", "turns"}},
 	{"relevance", []string{"relevance", "qrels", "relevance_judgments"}},
 	{"other_answers", []string{"other_answers", "multi_responses", "answer_b"}},

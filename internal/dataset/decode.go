@@ -88,6 +88,8 @@ func (d *draft) set(field string, c cell) (err error) {
 		turns, err = c.turns()
 		d.History = plain(turns)
 		d.called = append(d.called, callsIn(turns)...)
+	case "standalone_question":
+		d.Standalone, err = c.string()
 	case "conversation":
 		d.talk, err = c.turns()
 		d.called = append(d.called, callsIn(d.talk)...)

@@ -21,6 +21,10 @@ func writeCSV(w io.Writer, reports []*Report, _ Options) error {
 	if asked {
 		header = append(header, "not_asked", "rows_lo", "rows_hi")
 	}
+	pooled := slices.ContainsFunc(reports, (*Report).pooled)
+	if pooled {
+		header = append(header, "numerator", "denominator", "pooled", "pooled_lo", "pooled_hi")
+	}
 	c.Write(header) // errors stick: see Error below
 	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	numbers := func(s stats.Summary) (mean, lo, hi string) {
@@ -53,6 +57,14 @@ func writeCSV(w io.Writer, reports []*Report, _ Options) error {
 					lo, hi = exact(s.Active.OfRows.Lo), exact(s.Active.OfRows.Hi)
 				}
 				row = append(row, strconv.Itoa(s.NotAsked), lo, hi)
+			}
+			if pooled {
+				counts := make([]string, 5)
+				if p := s.Pooled; p != nil {
+					counts[0], counts[1] = strconv.Itoa(p.Numerator), strconv.Itoa(p.Denominator)
+					counts[2], counts[3], counts[4] = numbers(p.Stats)
+				}
+				row = append(row, counts...)
 			}
 			c.Write(row)
 		}

@@ -31,6 +31,7 @@ type JSONMetric struct {
 	Method        string               `json:"method,omitempty"` // of the interval: bca, abc, exact or weighted
 	Spread        *float64             `json:"spread,omitempty"` // mean standard deviation behind a score
 	Draws         *JSONDraws           `json:"draws,omitempty"`  // of each sample, where there are several
+	Pooled        *JSONPooled          `json:"pooled,omitempty"` // where the scores are ratios of counts
 	Min           float64              `json:"min"`              // the metric's range
 	Max           float64              `json:"max"`
 	LowerIsBetter bool                 `json:"lower_is_better,omitempty"`
@@ -87,7 +88,7 @@ func (s *Summary) json(run string, config *runs.Config) JSONMetric {
 	m := JSONMetric{
 		Run: run, Name: s.Name, N: s.N, Failed: s.Failed, NotApplicable: s.NotApplicable,
 		Min: s.Min, Max: s.Max, LowerIsBetter: s.LowerIsBetter, Groups: s.Stats.Groups, Failures: s.Kinds,
-		Warnings: s.Stats.Warnings, Draws: s.Drawn.json(),
+		Warnings: s.Stats.Warnings, Draws: s.Drawn.json(), Pooled: s.Pooled.json(),
 		Calls: s.Calls, PromptTokens: s.Cost.PromptTokens, OutputTokens: s.Cost.OutputTokens,
 	}
 	if s.N > 0 {

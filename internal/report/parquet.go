@@ -15,6 +15,8 @@ type flat struct {
 	Group        *string  `parquet:"group,optional"`
 	Metric       string   `parquet:"metric,dict"`
 	Score        *float64 `parquet:"score,optional"`
+	Numerator    *int64   `parquet:"numerator,optional"` // of the score, where it is a ratio of counts
+	Denominator  *int64   `parquet:"denominator,optional"`
 	Error        *string  `parquet:"error,optional"`
 	Kind         *string  `parquet:"kind,optional,dict"` // of the error
 	Calls        int64    `parquet:"calls"`              // answers of models used
@@ -39,6 +41,10 @@ func WriteScores(ctx context.Context, w io.Writer, dirs ...string) (n int, err e
 				Kind: some(string(r.Kind)), Calls: int64(len(r.Calls))}
 			if r.Score != nil {
 				row.Score = &r.Score.Value
+				if ratio := r.Score.Ratio; ratio != nil {
+					n, of := int64(ratio.Numerator), int64(ratio.Denominator)
+					row.Numerator, row.Denominator = &n, &of
+				}
 			}
 			if r.Cost != nil {
 				row.PromptTokens, row.OutputTokens = int64(r.Cost.PromptTokens), int64(r.Cost.OutputTokens)

@@ -110,6 +110,7 @@ func run(t *testing.T) *Report {
 				metrics.Finding{
 					Kind: "claim", Text: hostile, Verdict: ptr(false), Reason: "No context says so.\n" + hostile,
 				}))
+			list[len(list)-1].Score.Ratio = &metrics.Ratio{Numerator: i % 5, Denominator: 4}
 		}
 		list = append(list,
 			scored(id, questions, float64(i%7)/8, metrics.Finding{

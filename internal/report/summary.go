@@ -42,6 +42,7 @@ type Summary struct {
 	Calibration   *runs.Calibration    // nil if the scores are as the metric gave them
 	Calibrated    *Calibrated          // beside the scores; nil if the run was given no calibration of this metric
 	Drawn         *Draws               // nil if each sample was scored once
+	Pooled        *Pooled              // nil if the scores are no ratios of counts, or some rows only were asked about
 }
 
 // A Case is a sample with all its results.
@@ -112,8 +113,9 @@ type summarizer struct {
 	metrics  []Summary
 	means    []stats.Mean
 	mapped   []stats.Mean // of the metrics that have probabilities beside the scores
-	drawn    []*drawing   // nil for the metrics that are drawn once
-	surveys  []survey     // of the metrics that were asked about some rows only
+	pools    []pool
+	drawn    []*drawing // nil for the metrics that are drawn once
+	surveys  []survey   // of the metrics that were asked about some rows only
 	samples  int
 	open     Case // the sample whose results are being read
 	worst    ranking
@@ -127,7 +129,7 @@ func newSummarizer(m *runs.Manifest) *summarizer {
 		s.metrics = append(s.metrics, Summary{Metric: metric, Bins: make([]int, bins), Kinds: map[metrics.Kind]int{}})
 	}
 	s.means, s.mapped = make([]stats.Mean, len(s.metrics)), make([]stats.Mean, len(s.metrics))
-	s.surveys = make([]survey, len(s.metrics))
+	s.surveys, s.pools = make([]survey, len(s.metrics)), make([]pool, len(s.metrics))
 	return s
 }
 
@@ -171,6 +173,7 @@ func (s *summarizer) add(r metrics.Result) error {
 		}
 		m.Bins[min(int(scale.Share(v)*bins), bins-1)]++
 		s.means[i].AddTo(r.Group, v)
+		s.pools[i].add(r)
 		if m.Calibrated != nil {
 			s.mapped[i].AddTo(r.Group, m.Calibrated.By.Map.At(v))
 		}
@@ -231,6 +234,11 @@ func check(r metrics.Result, m runs.Metric) error {
 		return errors.New("an error without a kind")
 	case r.Score == nil:
 		return nil
+	}
+	if r.Score.Ratio != nil {
+		if err := r.Score.Ratio.Check(r.Score.Value); err != nil {
+			return err
+		}
 	}
 	slack := 1e-6 * (m.Max - m.Min) // for rounding
 	if d := r.Score.Spread; d != nil && !(*d >= 0 && *d <= m.Max-m.Min) {
@@ -296,6 +304,8 @@ func (s *summarizer) report(ctx context.Context) *Report {
 		if drawn {
 			a := s.surveys[i].scores.Estimate(o)
 			m.Active, m.Stats = &a, a.Summary()
+		} else {
+			m.Pooled = s.pools[i].pooled(o)
 		}
 		if m.Calibrated != nil {
 			o.Min, o.Max = 0, 1
@@ -412,6 +422,9 @@ func (r *Report) Notes() []string {
 	}
 	if data.BadRows > 0 {
 		note("%s of the dataset could not be read and %s left out", plural(data.BadRows, "row"), were(data.BadRows))
+	}
+	if r.pooled() {
+		note("the counts of all rows pooled, which weighs a row by what it counts: %s", r.pools())
 	}
 	for _, m := range r.Metrics {
 		if have := m.N + m.Failed + m.NotApplicable + m.NotAsked; have != r.Samples && r.Manifest.Finished != nil {

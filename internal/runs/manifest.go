@@ -46,6 +46,8 @@ type Config struct {
 	Reasons metrics.Reasons `json:"reasons,omitempty"`
 	Budget  *Budget         `json:"budget,omitempty"`
 
+	Corpus *Corpus `json:"corpus,omitempty"` // where metrics looked for evidence
+
 	// the digest of the counts of tokens in the references, where a metric weighs by them
 	Frequencies string `json:"frequencies,omitempty"`
 }
@@ -60,6 +62,14 @@ type Dataset struct {
 	Map      map[string]string `json:"map,omitempty"`
 	Qrels    string            `json:"qrels,omitempty"`    // SHA-256 of the relevance judgements in a file of their own
 	Complete bool              `json:"complete,omitempty"` // judged queries that the dataset lacks were added
+}
+
+// A Corpus is documents in which metrics looked for evidence, how they were cut and how passages were found.
+type Corpus struct {
+	Digest   string `json:"digest"` // of the documents: "sha256:" and 64 hex digits
+	Words    int    `json:"passage_words"`
+	Overlap  int    `json:"overlap"`
+	Retrieve string `json:"retrieve"` // embed, bm25 or both
 }
 
 // A Metric is what a report says of a metric beside its numbers.
@@ -135,6 +145,7 @@ func (c Config) Differs(d Config) string {
 		{"seed", c.Seed, d.Seed},
 		{"choice of the verdicts with a reason (--reasons)", c.Reasons, d.Reasons},
 		{"budget", c.Budget, d.Budget},
+		{"corpus", c.Corpus, d.Corpus},
 		{"count of tokens in the references", c.Frequencies, d.Frequencies},
 	} {
 		if part.name == "layout of the prompts" {

@@ -62,6 +62,9 @@ func configChanges(base, other *runs.Run) []string {
 	if a.Frequencies != b.Frequencies {
 		add("other frequencies of tokens in the references, by which some metrics weigh")
 	}
+	if !reflect.DeepEqual(a.Corpus, b.Corpus) {
+		add("another corpus to find evidence in, or other passages of it")
+	}
 	if a.Dataset.Qrels != b.Dataset.Qrels || a.Dataset.Complete != b.Dataset.Complete {
 		add("other relevance judgements, or another use of them")
 	}

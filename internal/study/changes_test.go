@@ -91,6 +91,8 @@ func TestConfigChanges(t *testing.T) {
 	check("other: another trained judge", func(c *runs.Config) { c.Judges = "bb" })
 	check("other: other frequencies of tokens in the references, by which some metrics weigh",
 		func(c *runs.Config) { c.Frequencies = "" })
+	check("other: another corpus to find evidence in, or other passages of it",
+		func(c *runs.Config) { c.Corpus = &runs.Corpus{Digest: "sha256:5"} })
 	check("other: other columns of the dataset are read (--map)",
 		func(c *runs.Config) { c.Dataset.Map = map[string]string{"answer": "output"} })
 }

@@ -21,6 +21,10 @@ type Answerer struct {
 	Writer    *Writer
 	Retriever *corpus.Retriever
 	Top       int // passages that the model is shown
+
+	// Rewrite has the model make a standalone question of each that is a turn of a conversation: by that are passages
+	// found, and that is answered. Without it, they are found by [metrics.Sample.Asked], and the conversation is shown.
+	Rewrite bool
 }
 
 // An Answered is a row of a dataset: the question with whatever came with it, and what the RAG made of it. Its
@@ -91,7 +95,12 @@ func (a *Answerer) answer(ctx context.Context, row *Answered) error {
 	if row.Fields()&metrics.Question == 0 {
 		return errors.New("there is no question")
 	}
-	hits, err := a.Retriever.Search(ctx, row.Question, a.Top)
+	if a.Rewrite {
+		if err := a.standalone(ctx, row); err != nil {
+			return err
+		}
+	}
+	hits, err := a.Retriever.Search(ctx, row.Asked(), a.Top)
 	if err != nil {
 		return err
 	}
@@ -102,7 +111,11 @@ func (a *Answerer) answer(ctx context.Context, row *Answered) error {
 		row.ContextIDs = append(row.ContextIDs, p.ID)
 		row.Scores = append(row.Scores, h.Score)
 	}
-	row.Sample.Answer, err = a.Writer.ask(ctx, answerPrompt, answerData{row.Question, row.Contexts},
+	data := answerData{row.Question, row.Contexts, metrics.LastTurns(row.History, metrics.MostHistory)}
+	if len(row.History) > 0 && !metrics.Blank(row.Standalone) {
+		data.Question, data.History = row.Standalone, nil
+	}
+	row.Sample.Answer, err = a.Writer.ask(ctx, answerPrompt, data,
 		func(text string) string {
 			if text == "" {
 				return "the reply is empty"

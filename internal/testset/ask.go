@@ -28,6 +28,7 @@ type (
 	answerData struct {
 		Question string
 		Contexts []string
+		History  []metrics.Turn
 	}
 	questionData struct{ Title, Text string }
 	severalData  struct{ First, Second string }
@@ -36,7 +37,8 @@ type (
 
 // The prompts, each with an example of what its templates may use.
 var (
-	answerPrompt          = prompt("answer", answerData{"<question>", []string{"<text>"}}, "<question>")
+	answerPrompt          = prompt("answer", answerExample, "<question>")
+	standalonePrompt      = prompt("standalone", answerExample, "<question>")
 	questionPrompt        = taught(prompt("question", questionData{"<title>", "<text>"}, "<text>"), questionShot)
 	questionSeveralPrompt = prompt("question_several", severalData{"<text>", "<question>"}, "<question>")
 	groundedPrompt        = taught(prompt("grounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>"),
@@ -46,6 +48,9 @@ var (
 	ungroundedPrompt = prompt("ungrounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
 	incompletePrompt = prompt("incomplete", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
 )
+
+// answerExample is a question within a conversation.
+var answerExample = answerData{"<question>", []string{"<text>"}, []metrics.Turn{{Role: backend.User, Said: "<history>"}}}
 
 // taught is a prompt that takes few-shot examples of the user's.
 func taught(p *prompts.Prompt, shot func(*prompts.Shot) (any, string)) *prompts.Prompt {
@@ -95,7 +100,7 @@ func prompt(name string, data any, shown string) *prompts.Prompt {
 // Prompts returns the built-in prompts, by name.
 func Prompts() []*prompts.Prompt {
 	return []*prompts.Prompt{answerPrompt, contradictionPrompt, groundedPrompt, incompletePrompt, questionPrompt,
-		questionSeveralPrompt, ungroundedPrompt}
+		questionSeveralPrompt, standalonePrompt, ungroundedPrompt}
 }
 
 // Versions returns the version and digest of each prompt that is asked with own in place, for a record of it.

@@ -85,6 +85,8 @@ func author(req *backend.GenerateRequest) (string, error) {
 		return fmt.Sprintf("Everybody knows that the %s came from Peru.", thing), nil
 	case strings.HasPrefix(system, "You write poor answers"):
 		return fmt.Sprintf("The %s was made long ago.", thing), nil
+	case strings.HasPrefix(system, "You are given a conversation and the question that comes last"):
+		return fmt.Sprintf("What is the colour of the %s?", thing), nil
 	case strings.HasPrefix(system, "You answer questions from the texts"):
 		last = last[strings.LastIndex(last, "Question:"):]
 		thing, _, _ = about()
@@ -460,6 +462,57 @@ func TestOtherAnswerIsNotTheTrueOne(t *testing.T) {
 	for i, want := range []string{"No, it is not.", "No, it is not.", "Yes."} {
 		if got := b.otherAnswer(i); got != want {
 			t.Errorf("beside %q: %q, want %q", b.questions[i].Answer, got, want)
+		}
+	}
+}
+
+// In a conversation, passages are found by the user's words before the question or by the standalone question, and the
+// answer is asked for with the turns or without them.
+func TestAnswerConversation(t *testing.T) {
+	var asked []string
+	model := &backendtest.Fake{Reply: func(ctx context.Context, req *backend.GenerateRequest) (string, error) {
+		asked = append(asked, req.Messages[len(req.Messages)-1].Text)
+		return author(req)
+	}}
+	answer := func(rewrite bool, s metrics.Sample) Answered {
+		t.Helper()
+		asked = nil
+		a := &Answerer{Writer: writer(t, model), Retriever: retriever(t, documents()), Top: 1, Rewrite: rewrite}
+		row, err := a.Answer(context.Background(), &s)
+		if err != nil || row.Error != "" {
+			t.Fatal(err, row.Error)
+		}
+		return row
+	}
+	talk := metrics.Sample{ID: "a", Question: "And its colour?", History: []metrics.Turn{
+		{Role: backend.User, Said: "Is the drum kept dry?"}, {Role: backend.Assistant, Said: "It is."}}}
+
+	row := answer(false, talk)
+	if row.Standalone != "" || len(row.ContextIDs) != 1 || !strings.HasPrefix(row.ContextIDs[0], "drum.md") ||
+		len(asked) != 1 || !strings.Contains(asked[0], "user: Is the drum kept dry?\nassistant: It is.\n") {
+		t.Errorf("%+v by %q", row, asked)
+	}
+	row = answer(true, talk)
+	if row.Standalone != "What is the colour of the drum?" || row.Question != talk.Question ||
+		!strings.HasPrefix(row.ContextIDs[0], "drum.md") || len(asked) != 2 ||
+		!strings.Contains(asked[0], "user: Is the drum kept dry?") || strings.Contains(asked[1], "kept dry?") ||
+		!strings.Contains(asked[1], "Question: What is the colour of the drum?") {
+		t.Errorf("%+v by %q", row, asked)
+	}
+	given := talk
+	given.Standalone = "What is the colour of the gate?"
+	row = answer(true, given)
+	if !strings.HasPrefix(row.ContextIDs[0], "gate.md") || len(asked) != 1 || row.Standalone != given.Standalone {
+		t.Errorf("%+v by %q", row, asked)
+	}
+	first := talk
+	first.History = nil
+	if row = answer(true, first); row.Standalone != "" || len(asked) != 1 {
+		t.Errorf("a question without a conversation is rewritten: %+v by %q", row, asked)
+	}
+	for _, reply := range []string{"...", "One?\nTwo?"} {
+		if notAQuestion(reply) == "" {
+			t.Errorf("%q is taken for a question", reply)
 		}
 	}
 }

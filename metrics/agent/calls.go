@@ -158,7 +158,7 @@ func scoreCallPrecision(made, wanted []call) (metrics.Score, error) {
 		return metrics.Score{}, fmt.Errorf("%w: no call was made", metrics.ErrNotApplicable)
 	}
 	right, findings := matchCalls(made, wanted)
-	return metrics.Score{Value: float64(right) / float64(len(made)), Because: findings}, nil
+	return metrics.Portion(right, len(made), findings), nil
 }
 
 func scoreCallRecall(made, wanted []call) (metrics.Score, error) {
@@ -166,7 +166,7 @@ func scoreCallRecall(made, wanted []call) (metrics.Score, error) {
 		return metrics.Score{}, fmt.Errorf("%w: no call was wanted", metrics.ErrNotApplicable)
 	}
 	right, findings := matchCalls(made, wanted)
-	return metrics.Score{Value: float64(right) / float64(len(wanted)), Because: findings}, nil
+	return metrics.Portion(right, len(wanted), findings), nil
 }
 
 func noCalls() []metrics.Finding {

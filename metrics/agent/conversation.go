@@ -19,7 +19,8 @@ func conversationMetrics() []metrics.Metric {
 			Name: "conversation/" + method, Doc: doc, Source: source, Formula: formula,
 			Calls: "1 first-token scoring for each reply in the conversation",
 			Min:   0, Max: 1, Needs: metrics.Question | metrics.Answer | metrics.History,
-			Asks: metrics.Asks{backend.Judge: backend.CanChoose}, Prompts: []*prompts.Prompt{prompt}, Score: score,
+			Turns: metrics.TurnsAll,
+			Asks:  metrics.Asks{backend.Judge: backend.CanChoose}, Prompts: []*prompts.Prompt{prompt}, Score: score,
 		}
 	}
 	return []metrics.Metric{{
@@ -32,6 +33,7 @@ func conversationMetrics() []metrics.Metric {
 		Min:     0,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer | metrics.History,
+		Turns:   metrics.TurnsAll,
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
 		Prompts: []*prompts.Prompt{conversationWishesPrompt, goalReachedPrompt},
 		Score:   scoreCompleteness,

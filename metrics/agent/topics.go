@@ -24,6 +24,7 @@ func topicMetrics() []metrics.Metric {
 			Min:     0,
 			Max:     1,
 			Needs:   metrics.Question | metrics.Answer | metrics.ReferenceTopics,
+			Turns:   metrics.TurnsAll,
 			Asks:    metrics.Asks{backend.Judge: backend.CanGenerate | backend.CanChoose},
 			Prompts: []*prompts.Prompt{topicListPrompt, topicAnsweredPrompt, topicAllowedPrompt},
 			Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {

@@ -91,7 +91,7 @@ func rowRubric() metrics.Metric {
 			if err != nil {
 				return metrics.Score{}, err
 			}
-			texts, err := shownTexts(s, []string{"question", "answer"})
+			texts, err := judgedTexts(s, []string{"question", "answer"})
 			if err != nil {
 				return metrics.Score{}, err
 			}

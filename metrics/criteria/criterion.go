@@ -69,11 +69,7 @@ func shownTexts(s *metrics.Sample, names []string) ([]shownText, error) {
 		case "reference":
 			list = append(list, shownText{"Reference answer", metrics.NewPassage(s.References).Text})
 		case "history":
-			var b strings.Builder
-			for _, t := range s.History {
-				fmt.Fprintf(&b, "%s: %s\n", t.Role, t.Text())
-			}
-			list = append(list, shownText{"Conversation before", strings.TrimSpace(b.String())})
+			list = append(list, historyText(s))
 		default:
 			column := strings.TrimPrefix(name, columnPrefix)
 			text, err := columnText(s, column)
@@ -84,6 +80,25 @@ func shownTexts(s *metrics.Sample, names []string) ([]shownText, error) {
 		}
 	}
 	return list, nil
+}
+
+// judgedTexts are shownTexts as a judge is shown them: before a question, the conversation before it, whether or not the
+// names have it.
+func judgedTexts(s *metrics.Sample, names []string) ([]shownText, error) {
+	texts, err := shownTexts(s, names)
+	if slices.Contains(names, "question") && !slices.Contains(names, "history") && len(s.History) > 0 {
+		texts = append([]shownText{historyText(s)}, texts...)
+	}
+	return texts, err
+}
+
+// historyText is the conversation before the question.
+func historyText(s *metrics.Sample) shownText {
+	var b strings.Builder
+	for _, t := range s.History {
+		fmt.Fprintf(&b, "%s: %s\n", t.Role, t.Text())
+	}
+	return shownText{"Conversation before", strings.TrimSpace(b.String())}
 }
 
 // columnText returns what a column beside the sample's fields holds: a text as it is, anything else as JSON.
@@ -127,6 +142,9 @@ func (f frame) metric() metrics.Metric {
 	for _, name := range f.show {
 		m.Needs |= shownFields[name]
 	}
+	if m.Needs&(metrics.Question|metrics.History) == 0 {
+		m.Turns = metrics.TurnsUnneeded
+	}
 	return m
 }
 
@@ -137,10 +155,11 @@ func (f frame) rescale(v float64) float64 { return metrics.Clamp(f.lo+v*(f.hi-f.
 // windows, the contexts, or else the answer, are read in windows.
 func (f frame) scoreTexts(s *metrics.Sample,
 	ask func(texts []shownText) (metrics.Score, error)) (metrics.Score, error) {
-	texts, err := shownTexts(s, f.show)
+	texts, err := judgedTexts(s, f.show)
 	if err != nil {
 		return metrics.Score{}, err
 	}
+	first := len(texts) - len(f.show) // of those that are named
 	long, parts := slices.Index(f.show, "contexts"), s.Contexts
 	if long < 0 {
 		long, parts = slices.Index(f.show, "answer"), []string{s.Answer}
@@ -150,7 +169,7 @@ func (f frame) scoreTexts(s *metrics.Sample,
 	}
 	scores, err := metrics.EachWindow(parts, func(text string) (metrics.Score, error) {
 		part := slices.Clone(texts)
-		part[long].Text = text
+		part[first+long].Text = text
 		return ask(part)
 	})
 	if err != nil {

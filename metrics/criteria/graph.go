@@ -195,7 +195,7 @@ func graphMetric(f frame, g decisionGraph) metrics.Metric {
 	m.Asks = metrics.Asks{backend.Judge: backend.CanGenerate}
 	m.Prompts = []*prompts.Prompt{criteriaQuestionPrompt}
 	m.Score = func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-		texts, err := shownTexts(s, f.show)
+		texts, err := judgedTexts(s, f.show)
 		if err != nil {
 			return metrics.Score{}, err
 		}

@@ -62,6 +62,7 @@ func injectionJudge() metrics.Metric {
 		Max:           1,
 		LowerIsBetter: true,
 		Needs:         metrics.Contexts,
+		Turns:         metrics.TurnsUnneeded,
 		Asks:          metrics.Asks{backend.Judge: backend.CanChoose},
 		Prompts:       []*prompts.Prompt{criteriaQuestionPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {

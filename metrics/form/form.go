@@ -121,8 +121,7 @@ func quotedSpans() metrics.Metric {
 				return metrics.Score{}, fmt.Errorf("%w: the answer quotes nothing of %d words or more",
 					metrics.ErrNotApplicable, minQuotation)
 			}
-			score.Value = float64(matched) / float64(len(score.Because))
-			return score, nil
+			return metrics.Portion(matched, len(score.Because), score.Because), nil
 		},
 	}
 }
@@ -177,8 +176,7 @@ func quotedSpansRagas() metrics.Metric {
 				return metrics.Score{Value: 1,
 					Because: []metrics.Finding{{Kind: "note", Text: "no quotation, which counts as 1"}}}, nil
 			}
-			score.Value = float64(matched) / float64(len(score.Because))
-			return score, nil
+			return metrics.Portion(matched, len(score.Because), score.Because), nil
 		},
 	}
 }

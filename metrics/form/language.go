@@ -26,6 +26,7 @@ func languageMatch() metrics.Metric {
 		Default: true,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
+		Turns:   metrics.TurnsUnneeded,
 		Score: func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			question, answer := languageOf(s.Question), languageOf(s.Answer)
 			switch {

@@ -29,7 +29,7 @@ func personalData() metrics.Metric {
 		LowerIsBetter: true,
 		Needs:         metrics.Answer,
 		Score: func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-			var score metrics.Score
+			var because []metrics.Finding
 			sentences := tokenize.Sentences(s.Answer)
 			with := make(map[int]bool)
 			for _, d := range personalIn(s.Answer) {
@@ -38,15 +38,14 @@ func personalData() metrics.Metric {
 				})
 				with[at] = true
 				yes := true
-				score.Because = append(score.Because, metrics.Finding{Kind: "personal data",
+				because = append(because, metrics.Finding{Kind: "personal data",
 					Text: masked(s.Answer[d.start:d.end]), Verdict: &yes,
 					Reason: d.kind, Where: fmt.Sprintf("sentence %d", at+1)})
 			}
-			score.Value = float64(len(with)) / float64(len(sentences))
-			if score.Because == nil {
-				score.Because = []metrics.Finding{{Kind: "note", Text: "no personal data of a known form"}}
+			if because == nil {
+				because = []metrics.Finding{{Kind: "note", Text: "no personal data of a known form"}}
 			}
-			return score, nil
+			return metrics.Portion(len(with), len(sentences), because), nil
 		},
 	}
 }

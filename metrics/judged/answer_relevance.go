@@ -52,7 +52,8 @@ const relevanceQuestions = 3
 
 // questionData is what answer_relevance_question is rendered with.
 type questionData struct {
-	Answer string
+	Answer  string
+	History []metrics.Turn
 }
 
 // scoreAnswerRelevance follows the paper to the letter, which has no rule for noncommittal answers: the question
@@ -62,7 +63,7 @@ type questionData struct {
 func scoreAnswerRelevance(ctx context.Context, m metrics.Models, s *metrics.Sample, n int) (metrics.Score, error) {
 	texts := []string{s.Question}
 	for i := range n {
-		q := ask.Query{Prompt: answerRelevanceQuestionPrompt, Data: questionData{s.Answer}, First: i,
+		q := ask.Query{Prompt: answerRelevanceQuestionPrompt, Data: questionData{s.Answer, s.History}, First: i,
 			Step: relevanceQuestions}
 		question, err := ask.Judge(ctx, m, q, decodeQuestion)
 		if err != nil {
@@ -112,6 +113,6 @@ func decodeQuestion(r ask.Reply) (string, error) {
 }
 
 var answerRelevanceQuestionPrompt = prompts.Builtin("answer_relevance_question", prompts.Example{
-	Data:  questionData{Answer: "<answer>"},
+	Data:  questionData{Answer: "<answer>", History: history},
 	Shown: map[string]string{".Answer": "<answer>"},
 })

@@ -280,5 +280,5 @@ func shareOf(findings []metrics.Finding) metrics.Score {
 			}
 		}
 	}
-	return metrics.Score{Value: float64(counted) / float64(of), Because: findings}
+	return metrics.Portion(counted, of, findings)
 }

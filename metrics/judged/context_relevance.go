@@ -103,19 +103,19 @@ func copiesSchema(sentences []metrics.RowSentence) json.RawMessage {
 
 // extractScore counts the kept sentences.
 func extractScore(texts []string, origin []int, kept []bool, strange []string, windows int) metrics.Score {
-	var score metrics.Score
+	var because []metrics.Finding
 	yes, no := true, false
 	n := 0
 	for i, text := range texts {
 		if kept[i] {
 			n++
-			score.Because = append(score.Because,
+			because = append(because,
 				metrics.Finding{Kind: "sentence", Text: text, Verdict: &yes,
 					Where: fmt.Sprintf("context %d", origin[i])})
 		}
 	}
 	for _, text := range strange {
-		score.Because = append(score.Because,
+		because = append(because,
 			metrics.Finding{Kind: "sentence", Text: text, Verdict: &no,
 				Reason: "not a sentence of the contexts: not counted"})
 	}
@@ -123,9 +123,7 @@ func extractScore(texts []string, origin []int, kept []bool, strange []string, w
 	if windows > 1 {
 		note += fmt.Sprintf(", read in %d windows", windows)
 	}
-	score.Because = append(score.Because, metrics.Finding{Kind: "note", Text: note})
-	score.Value = float64(n) / float64(len(texts))
-	return score
+	return metrics.Portion(n, len(texts), append(because, metrics.Finding{Kind: "note", Text: note}))
 }
 
 // An extract is what the judge copied from a text.

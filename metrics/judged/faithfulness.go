@@ -46,19 +46,13 @@ func scoreFaithfulness(ctx context.Context, m metrics.Models, s *metrics.Sample)
 	if err != nil {
 		return metrics.Score{}, err
 	}
-	var score metrics.Score
-	supported := 0
+	var because []metrics.Finding
 	for i, claim := range claims {
 		v := verdicts[i]
-		f := metrics.Finding{Kind: "claim", Text: claim, Verdict: &v.Yes, Reason: v.Reason}
-		if v.Yes {
-			supported++
-		}
-		f.Where = placed(v, windows)
-		score.Because = append(score.Because, f)
+		because = append(because, metrics.Finding{Kind: "claim", Text: claim, Verdict: &v.Yes, Reason: v.Reason,
+			Where: placed(v, windows)})
 	}
-	score.Value = float64(supported) / float64(len(claims))
-	return score, nil
+	return shareOf(because), nil
 }
 
 // statementsData is what faithfulness_statements is rendered with.

@@ -9,6 +9,9 @@
 //     et al. 2023, arXiv 2309.15217.
 //   - Those of Ragas 0.4: context_precision, context_recall, answer_correctness/claims_f1, noise_sensitivity, the dual
 //     ratings of NVIDIA, the summary score. See https://docs.ragas.io.
+//   - The rates of three verdicts (supported, contradicted, not said), RefChecker's, by the contexts and by the
+//     reference: faithfulness/verdicts and its kin; DeepEval's faithfulness is the rate of what is not contradicted.
+//   - Statements checked by passages of a corpus that are found for each: factuality/factscore, factuality/veriscore.
 //   - Those of RAGChecker: ragchecker/precision and its kin, all from one table of claims and verdicts. Ru et al. 2024,
 //     arXiv 2408.08067.
 //
@@ -24,5 +27,6 @@ import (
 
 // Metrics are the metrics whose judge replies in words: those of the RAGAS paper, of Ragas and of RAGChecker.
 func Metrics() []metrics.Metric {
-	return slices.Concat(paperMetrics(), ragasMetrics(), claimsMetrics())
+	return slices.Concat(paperMetrics(), ragasMetrics(), claimsMetrics(), stanceMetrics(),
+		factualityMetrics())
 }

@@ -45,7 +45,7 @@ func scoreAnswerRelevanceRagas(ctx context.Context, m metrics.Models, s *metrics
 	var guesses []guess
 	committed := false
 	for i := range relevanceQuestions {
-		q := ask.Query{Prompt: answerRelevanceRagasPrompt, Data: questionData{s.Answer}, First: i, Step: relevanceQuestions,
+		q := ask.Query{Prompt: answerRelevanceRagasPrompt, Data: questionData{s.Answer, s.History}, First: i, Step: relevanceQuestions,
 			Schema: json.RawMessage(`{"type":"object","properties":{"question":{"type":"string"},` +
 				`"noncommittal":{"type":"integer","enum":[0,1]}},"required":["question","noncommittal"],` +
 				`"additionalProperties":false}`)}
@@ -101,6 +101,6 @@ func decodeGuess(r ask.Reply) (guess, error) {
 }
 
 var answerRelevanceRagasPrompt = prompts.Builtin("answer_relevance_ragas", prompts.Example{
-	Data:  questionData{Answer: "<answer>"},
+	Data:  questionData{Answer: "<answer>", History: history},
 	Shown: map[string]string{".Answer": "<answer>"},
 })

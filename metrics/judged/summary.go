@@ -73,7 +73,7 @@ func scoreSummary(ctx context.Context, m metrics.Models, s *metrics.Sample) (met
 	brevity := 1 - float64(min(length, of))/float64(of)
 	score.Because = append(score.Because,
 		metrics.Finding{Kind: "note", Text: fmt.Sprintf("brevity: %d characters of %d", length, of), Value: &brevity})
-	score.Value = (1-brevityWeight)*score.Value + brevityWeight*brevity
+	score.Ratio, score.Value = nil, (1-brevityWeight)*score.Value+brevityWeight*brevity
 	return score, nil
 }
 

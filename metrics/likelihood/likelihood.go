@@ -26,6 +26,12 @@ type sourceData struct {
 	Text string
 }
 
+// followingData is what likelihood_question is rendered with.
+type followingData struct {
+	Text    string
+	History []metrics.Turn
+}
+
 // A likelihood is how probable a text is as the continuation of a prompt.
 type likelihood struct {
 	text   string
@@ -164,7 +170,7 @@ func questionLikelihoods(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	contexts := metrics.NonBlank(s.Contexts)
 	for _, c := range contexts[:min(k, len(contexts))] {
 		l, where, err := likelihoodInWindows(ctx, m, likelihoodQuestionPrompt, []string{c.Text}, func(text string) any {
-			return sourceData{text}
+			return followingData{text, s.History}
 		}, s.Question)
 		if err != nil {
 			return nil, nil, err
@@ -210,6 +216,7 @@ func answerReward() metrics.Metric {
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
 		Asks:    metrics.Asks{backend.Judge: backend.CanClassify},
+		Turns:   metrics.TurnsAsked,
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			reward, err := headOf(ctx, m, backend.Pair{Query: s.Question, Text: s.Answer})
 			if err != nil {
@@ -289,7 +296,7 @@ var likelihoodAnswerPrompt = prompts.Builtin("likelihood_answer", prompts.Exampl
 var likelihoodAnythingPrompt = prompts.Builtin("likelihood_anything", prompts.Example{Data: struct{}{}})
 
 var likelihoodQuestionPrompt = prompts.Builtin("likelihood_question", prompts.Example{
-	Data:  sourceData{Text: "<text>"},
+	Data:  followingData{Text: "<text>", History: history},
 	Shown: map[string]string{".Text": "<text>"},
 })
 

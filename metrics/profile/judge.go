@@ -123,7 +123,8 @@ func (p *Profile) Metrics() []metrics.Metric {
 func (j *judge) metric(p *Profile) metrics.Metric {
 	return metrics.Metric{
 		Name: j.dimension + "/" + p.Name, Doc: j.doc, Source: p.Citation, Formula: j.formula(), Calls: j.calls(),
-		Min: j.read.lo, Max: j.read.hi, Needs: j.needs(), Asks: metrics.Asks{j.role(): j.asks()},
+		Min: j.read.lo, Max: j.read.hi, Needs: j.needs(), Turns: metrics.TurnsAsked,
+		Asks: metrics.Asks{j.role(): j.asks()},
 		// The file stands in for a prompt: a run records its digest, and assay metrics NAME shows it.
 		Prompts: []*prompts.Prompt{{Name: "profile " + p.Name, Digest: p.Digest, Text: p.Text}},
 		Fits:    j.fits,

@@ -95,6 +95,17 @@ func (p *Prompt) Render(data any) ([]backend.Message, error) {
 	return list, nil
 }
 
+// ShowsConversation reports whether the last message has the sample's question, and whether it has the turns before it.
+// Where it shows .Texts, those of a criterion, the criterion says what they are: the turns stand before a question there.
+func (p *Prompt) ShowsConversation() (question, history bool) {
+	if len(p.messages) == 0 {
+		return false, false
+	}
+	last := p.messages[len(p.messages)-1].text
+	texts := strings.Contains(last, ".Texts")
+	return strings.Contains(last, ".Question") && !texts, strings.Contains(last, ".History") || texts
+}
+
 // An Example is what a metric renders a prompt with. The fields of its Data are all that a prompt may use.
 type Example struct {
 	Data  any

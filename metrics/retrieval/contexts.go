@@ -32,22 +32,24 @@ func matchMeasures(prefix, by string, needs metrics.Field,
 			Formula: formula, Calls: "none", Min: 0, Max: 1, Needs: needs,
 		}
 	}
-	score := func(of func(m matches) float64, k int) scorer {
+	score := func(of func(m matches) metrics.Score, k int) scorer {
 		return func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			m, shown := find(s)
 			m = m.first(k)
-			return metrics.Score{Value: of(m), Because: m.findings(shown)}, nil
+			score := of(m)
+			score.Because = m.findings(shown)
+			return score, nil
 		}
 	}
 	mrr := measure("mrr", "reciprocal rank of the first retrieved context that matches a reference context",
 		"1 / rank of the first match, 0 without one")
-	mrr.Score = score(matches.reciprocalRank, 0)
+	mrr.Score = score(func(m matches) metrics.Score { return metrics.Score{Value: m.reciprocalRank()} }, 0)
 	mean := measure("map", "average precision over the matched contexts retrieved, not over all reference contexts "+
 		"(see retrieval/map)",
 		"sum of the precision at each match / matches")
-	mean.Score = score(matches.averagePrecision, 0)
+	mean.Score = score(func(m matches) metrics.Score { return metrics.Score{Value: m.averagePrecision()} }, 0)
 
-	cut := func(name, doc, formula string, of func(m matches) float64) metrics.Metric {
+	cut := func(name, doc, formula string, of func(m matches) metrics.Score) metrics.Metric {
 		return cuttable(measure(name, doc, formula), func(k int) scorer { return score(of, k) })
 	}
 	return []metrics.Metric{
@@ -117,17 +119,17 @@ func (m matches) count() int {
 	return n
 }
 
-func (m matches) any() float64       { return float64(min(m.count(), 1)) }
-func (m matches) precision() float64 { return portion(m.count(), len(m.of)) }
+func (m matches) any() metrics.Score       { return metrics.Score{Value: float64(min(m.count(), 1))} }
+func (m matches) precision() metrics.Score { return metrics.Portion(m.count(), len(m.of), nil) }
 
-func (m matches) recall() float64 {
+func (m matches) recall() metrics.Score {
 	found := map[int]bool{}
 	for _, at := range m.of {
 		if at >= 0 {
 			found[at] = true
 		}
 	}
-	return portion(len(found), m.references)
+	return metrics.Portion(len(found), m.references, nil)
 }
 
 func (m matches) reciprocalRank() float64 {
@@ -168,18 +170,18 @@ func (m matches) findings(shown []string) []metrics.Finding {
 
 // contextMatches are Ragas' context precision and recall without a model.
 func contextMatches() []metrics.Metric {
-	byID := func(name, doc, formula string, value func(s *metrics.Sample) (float64, error)) metrics.Metric {
+	byID := func(name, doc, formula string, value func(s *metrics.Sample) (metrics.Score, error)) metrics.Metric {
 		return metrics.Metric{
 			Name: name, Doc: doc, Source: "Ragas, IDBasedContextPrecision and IDBasedContextRecall", Formula: formula,
 			Calls: "none",
 			Min:   0, Max: 1, Needs: metrics.ContextIDs | metrics.ReferenceContextIDs,
 			Score: func(_ context.Context, _ metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-				v, err := value(s)
+				score, err := value(s)
 				if err != nil {
 					return metrics.Score{}, err
 				}
-				return metrics.Score{Value: v, Because: matchIDs(s.ContextIDs,
-					s.ReferenceContextIDs).findings(s.ContextIDs)}, nil
+				score.Because = matchIDs(s.ContextIDs, s.ReferenceContextIDs).findings(s.ContextIDs)
+				return score, nil
 			},
 		}
 	}
@@ -193,12 +195,12 @@ func contextMatches() []metrics.Metric {
 			},
 		}
 	}
-	recall := func(s *metrics.Sample) (float64, error) {
+	recall := func(s *metrics.Sample) (metrics.Score, error) {
 		return matchIDs(s.ContextIDs, s.ReferenceContextIDs).recall(), nil
 	}
-	precision := func(s *metrics.Sample) (float64, error) {
+	precision := func(s *metrics.Sample) (metrics.Score, error) {
 		if len(s.ContextIDs) == 0 {
-			return 0, fmt.Errorf("%w: nothing was retrieved", metrics.ErrNotApplicable)
+			return metrics.Score{}, fmt.Errorf("%w: nothing was retrieved", metrics.ErrNotApplicable)
 		}
 		return matchIDs(s.ReferenceContextIDs, s.ContextIDs).recall(), nil // the two sides changed: each id counts once
 	}
@@ -270,8 +272,7 @@ func stringRecall(s *metrics.Sample) (metrics.Score, error) {
 		}
 		score.Because = append(score.Because, alikeFinding(text, fmt.Sprintf("reference %d", i+1), value, match))
 	}
-	score.Value = portion(found, len(s.ReferenceContexts))
-	return score, nil
+	return metrics.Portion(found, len(s.ReferenceContexts), score.Because), nil
 }
 
 func alikeFinding(text, where string, value float64, match bool) metrics.Finding {

@@ -202,6 +202,17 @@ func (o overlap) value(of share) float64 {
 	return ratio(2*o.common, o.answer+o.reference)
 }
 
+// score is the share asked for with the counts that it is of, if it is a precision or a recall: of F1 there are none.
+func (o overlap) score(of share, because []metrics.Finding) metrics.Score {
+	switch of {
+	case ofAnswer:
+		return metrics.Portion(o.common, o.answer, because)
+	case ofReference:
+		return metrics.Portion(o.common, o.reference, because)
+	}
+	return metrics.Score{Value: o.value(of), Because: because}
+}
+
 func ratio(part, whole int) float64 {
 	if whole == 0 {
 		return 0

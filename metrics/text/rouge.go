@@ -77,7 +77,7 @@ func scoreRouge(count rougeCount, cut func(string) []string, of share, original 
 			note := fmt.Sprintf("%d in common, of %d in the answer and %d in the reference", o.common, o.answer,
 				o.reference)
 			because := append([]metrics.Finding{{Kind: "note", Text: note}}, o.unitFindings()...)
-			return o.value(ofBoth), metrics.Score{Value: o.value(of), Because: because}, nil
+			return o.value(ofBoth), o.score(of, because), nil
 		})
 	}
 }

@@ -96,6 +96,7 @@ func overlapMetrics() []metrics.Metric {
 			Doc:     "share of the question's words that the answer has",
 			Formula: "words in common / words of the question, with multiplicity",
 			Needs:   metrics.Question | metrics.Answer,
+			Turns:   metrics.TurnsUnread,
 			Score:   scoreQuestionTokens(words, false),
 		}),
 		lexical(metrics.Metric{
@@ -104,6 +105,7 @@ func overlapMetrics() []metrics.Metric {
 				"punctuation",
 			Formula: "words in common / words of the question, with multiplicity",
 			Needs:   metrics.Question | metrics.Answer,
+			Turns:   metrics.TurnsUnread,
 			Score:   scoreQuestionTokens(original, true),
 		}),
 		lexical(metrics.Metric{
@@ -111,6 +113,7 @@ func overlapMetrics() []metrics.Metric {
 			Doc:     "share of the question's words that occur in the contexts, taken together",
 			Formula: "words in common / words of the question, with multiplicity",
 			Needs:   metrics.Question | metrics.Contexts,
+			Turns:   metrics.TurnsUnread,
 			Score:   scoreInContexts(words, func(s *metrics.Sample) (string, string) { return "question", s.Question }),
 		}),
 		lexical(metrics.Metric{
@@ -118,6 +121,7 @@ func overlapMetrics() []metrics.Metric {
 			Doc:     "share of the question's words in the one context that has most of them, by the letter of unitxt",
 			Formula: "maximum over the contexts of words in common / words of the question",
 			Needs:   metrics.Question | metrics.Contexts,
+			Turns:   metrics.TurnsUnread,
 			Score:   scoreInOneContext(original, func(s *metrics.Sample) string { return s.Question }),
 		}),
 	}
@@ -170,7 +174,7 @@ func scoreInOneContext(cut func(string) []string, part func(s *metrics.Sample) s
 		for i := range because {
 			because[i].Where = where
 		}
-		return metrics.Score{Value: best.value(ofAnswer), Because: because}, nil
+		return best.score(ofAnswer, because), nil
 	}
 }
 
@@ -187,8 +191,7 @@ func (o overlap) tokenScore(of share, original bool, answer, reference string) (
 	}
 	note := fmt.Sprintf("%d words in common, of %d in the %s and %d in the %s", o.common, o.answer, answer, o.reference,
 		reference)
-	return metrics.Score{Value: o.value(of), Because: append([]metrics.Finding{{Kind: "note", Text: note}},
-		o.unitFindings()...)}, nil
+	return o.score(of, append([]metrics.Finding{{Kind: "note", Text: note}}, o.unitFindings()...)), nil
 }
 
 // scoreBigramsInContexts is K-precision made stricter and fairer. Stricter, since the right words in another

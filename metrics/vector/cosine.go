@@ -94,6 +94,7 @@ func answerRelevanceCosine() metrics.Metric {
 		Min:     -1,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Answer,
+		Turns:   metrics.TurnsAsked,
 		Asks:    metrics.Asks{backend.Embedder: backend.CanEmbed},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
 			return nearestCosine(ctx, m, s.Answer, "question", metrics.Saying([]string{s.Question}))
@@ -140,6 +141,7 @@ func contextRelevanceCosine() metrics.Metric {
 		Min:     -1,
 		Max:     1,
 		Needs:   metrics.Question | metrics.Contexts,
+		Turns:   metrics.TurnsAsked,
 		Asks:    metrics.Asks{backend.Embedder: backend.CanEmbed},
 		Score:   scoreContextCosine,
 	}

@@ -28,6 +28,7 @@ func encoderMetrics() []metrics.Metric {
 			Formula: "mean over contexts of the maximum over a context's windows of P(relevant | question, window)",
 			Calls:   "1 pair for the cross-encoder for each window of up to 160 words of each context",
 			Needs:   metrics.Question | metrics.Contexts,
+			Turns:   metrics.TurnsAsked,
 			Outputs: []string{"context_relevance"},
 			Score:   scoreContextEncoder,
 		},
@@ -64,12 +65,15 @@ func encoderMetrics() []metrics.Metric {
 			LowerIsBetter: true,
 			Score:         scoreContradictionEncoder,
 		},
+		stanceRate("contradicted", contradicted),
+		stanceRate("not_said", notSaid),
 		{
 			Name:    "answer_relevance/encoder",
 			Doc:     "probability that the answer answers the question, by a cross-encoder",
 			Formula: "maximum over the answer's windows of P(answers | question, window)",
 			Calls:   "1 pair for the cross-encoder for each window of up to 160 words of the answer",
 			Needs:   metrics.Question | metrics.Answer,
+			Turns:   metrics.TurnsAsked,
 			Outputs: []string{"answer_relevance"},
 			Score:   scoreAnswerEncoder,
 		},
@@ -90,6 +94,7 @@ func encoderMetrics() []metrics.Metric {
 			Calls: "1 pair for the cross-encoder for each reference with each window of up to 160 words of the " +
 				"answer",
 			Needs:   metrics.Question | metrics.Answer | metrics.References,
+			Turns:   metrics.TurnsAsked,
 			Outputs: []string{"answer_correctness"},
 			Score:   scoreCorrectnessEncoder,
 		},
@@ -172,6 +177,48 @@ func scoreContradictionEncoder(ctx context.Context, m metrics.Models, s *metrics
 	return metrics.Score{Value: value, Because: []metrics.Finding{f}}, nil
 }
 
+// stanceRate is the share of the answer's sentences for which one of the three verdicts is the likeliest. That of the
+// supported ones is what is left to 1.
+func stanceRate(name string, counted stance) metrics.Metric {
+	return metrics.Metric{
+		Name: "faithfulness/encoder_" + name,
+		Doc: "share of the answer's sentences that are " + counted.String() + " by the contexts, of three verdicts, by a " +
+			"cross-encoder",
+		Formula: "sentences whose likeliest verdict is " + counted.String() + " / sentences; P(contradicted) as in " +
+			"faithfulness/contradiction, P(not said) what is left to 1",
+		Calls:         faithfulnessCalls,
+		Needs:         metrics.Answer | metrics.Contexts,
+		Outputs:       []string{"faithfulness", "contradiction"},
+		LowerIsBetter: true,
+		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			verdicts, err := readSentences(ctx, m, s)
+			if err != nil {
+				return metrics.Score{}, err
+			}
+			n := 0
+			var because []metrics.Finding
+			for i := range verdicts {
+				if verdicts[i].stance() == counted {
+					n++
+				}
+				because = append(because, verdicts[i].finding())
+			}
+			return metrics.Portion(n, len(verdicts), because), nil
+		},
+	}
+}
+
+// A stance is one of the three verdicts.
+type stance int
+
+const (
+	supported stance = iota
+	contradicted
+	notSaid
+)
+
+func (v stance) String() string { return [...]string{"supported", "contradicted", "not said"}[v] }
+
 // A sentenceVerdict is what the encoder says of a sentence of the answer.
 type sentenceVerdict struct {
 	sentence string
@@ -183,6 +230,18 @@ type sentenceVerdict struct {
 // it says is otherwise rather than nothing.
 func (v *sentenceVerdict) contradicted() float64 { return v.against * (1 - v.chance) }
 
+// stance is the likeliest of the three verdicts.
+func (v *sentenceVerdict) stance() stance {
+	unsaid := 1 - v.chance - v.contradicted()
+	switch {
+	case v.chance >= max(unsaid, v.contradicted()):
+		return supported
+	case v.contradicted() >= unsaid:
+		return contradicted
+	}
+	return notSaid
+}
+
 // finding says which of three verdicts is the likeliest: supported, contradicted or not said. An encoder without an
 // output for contradiction gives a probability only.
 func (v *sentenceVerdict) finding() metrics.Finding {
@@ -190,14 +249,13 @@ func (v *sentenceVerdict) finding() metrics.Finding {
 	if !v.told {
 		return f
 	}
-	unsaid := 1 - v.chance - v.contradicted()
-	supported := v.chance >= max(unsaid, v.contradicted())
-	f.Verdict = &supported
-	switch {
-	case supported:
-	case v.contradicted() >= unsaid:
+	s := v.stance()
+	yes := s == supported
+	f.Verdict = &yes
+	switch s {
+	case contradicted:
 		f.Reason = "contradicted: the contexts say otherwise"
-	default:
+	case notSaid:
 		f.Reason = "not said: the contexts say neither this nor otherwise"
 	}
 	return f

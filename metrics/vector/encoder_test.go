@@ -190,7 +190,8 @@ func TestEncoderVerdicts(t *testing.T) {
 	fake := &backendtest.Fake{About: backend.Info{Ops: backend.CanClassify, Labels: labels}, Outputs: outputs}
 	models := metrics.Models{Roles: metrics.Roles{backend.Encoder: fake}}
 	for name, want := range map[string]float64{"faithfulness/encoder": 1.1 / 3, "faithfulness/encoder_least": 0.1,
-		"faithfulness/contradiction": 0.8 * 0.9} {
+		"faithfulness/contradiction": 0.8 * 0.9, "faithfulness/encoder_contradicted": 1.0 / 3,
+		"faithfulness/encoder_not_said": 1.0 / 3} {
 		m := metrictest.Select(t, Metrics(), name)[0]
 		score, err := m.Score(t.Context(), models, &sample)
 		if err != nil || math.Abs(score.Value-want) > 1e-6 {
@@ -205,6 +206,9 @@ func TestEncoderVerdicts(t *testing.T) {
 			"faithfulness/encoder_least": "It is red. false contr;",
 			"faithfulness/contradiction": "It is red. false contr;",
 		}[name]
+		if strings.HasPrefix(name, "faithfulness/encoder_") && wants == "" {
+			wants = "It is blue. true ;It is red. false contr;It is old. false not s;"
+		}
 		if verdicts != wants {
 			t.Errorf("%s: verdicts %q, want %q", name, verdicts, wants)
 		}
