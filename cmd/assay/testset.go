@@ -17,6 +17,7 @@ import (
 
 const testsetHelp = `
 Usage: assay testset --corpus DIR|FILE -n N -o FILE [flags]
+       assay testset --published FILE -o FILE
 
 Makes a test set out of documents. For passages drawn at random the model writes a question and its answer. A
 question is kept if it finds its own passage first (embeddings and BM25, fused); what is dropped is counted, with
@@ -30,10 +31,14 @@ its reasons, and stands in FILE.about.json. What is written depends on the recip
 
   assay testset --corpus docs -n 100 --model tinyllama-q4_0 --embed-model minilm -o testset.jsonl
   assay testset --corpus docs -n 50 --recipe wikieval -o pairs.jsonl
+  assay testset --published wikieval.parquet -o pairs.jsonl
 
 The types of questions: single (one passage answers it), several (it takes two), unanswerable (the passage that
 answers it is withheld), noisy (the passage stands among others). They share N evenly. An output file named .parquet is
 Parquet.
+
+--published reads WikiEval as it came with the RAGAS paper (columns question, answer, ungrounded_answer, poor_answer,
+context_v1, context_v2) and writes the rows that the recipe wikieval makes; it asks no model.
 
 An interrupted command goes on where it was when it is given again.
 `
@@ -41,6 +46,7 @@ An interrupted command goes on where it was when it is given again.
 // testsetOptions holds the flags of assay testset.
 type testsetOptions struct {
 	corpus    corpusOptions
+	published string
 	n         int
 	recipe    string
 	types     []string
@@ -70,6 +76,7 @@ func testsetCommand(ctx context.Context, s *std, args []string) error {
 	var o testsetOptions
 	f := s.flags("testset", testsetHelp)
 	o.corpus.add(f)
+	f.StringVar(&o.published, "published", "", "make the rows of WikiEval's published `FILE` instead")
 	f.IntVarP(&o.n, "number", "n", 100, "keep `N` questions")
 	f.StringVarP(&o.output, "output", "o", "",
 		"the `FILE` of rows: JSON Lines, or Parquet if its name ends in .parquet")
@@ -83,7 +90,36 @@ func testsetCommand(ctx context.Context, s *std, args []string) error {
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
+	if o.published != "" {
+		return o.rewrite(ctx, s)
+	}
 	return o.run(ctx, s)
+}
+
+// rewrite writes the rows of the published WikiEval.
+func (o *testsetOptions) rewrite(ctx context.Context, s *std) error {
+	if o.output == "" || o.corpus.path != "" {
+		return usagef("--published FILE goes with -o FILE, and without --corpus")
+	}
+	list, sum, err := testset.Published(ctx, o.published)
+	if err != nil {
+		return usageError{err}
+	}
+	config := struct {
+		Command   string `json:"command"`
+		Published string `json:"published"`
+	}{"testset", sum}
+	j, err := openJournal(s, o.output, config, o.overwrite)
+	if err != nil || j.Done {
+		return err
+	}
+	defer j.Close()
+	rows := make([]any, len(list))
+	for i, row := range list {
+		rows[i] = row
+	}
+	s.note("%d rows of %d questions", len(list), len(list)/4)
+	return j.Finish(rows, nil)
 }
 
 func (o *testsetOptions) run(ctx context.Context, s *std) error {

@@ -181,6 +181,17 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 				return "No"
 			}
 		}
+	case strings.HasPrefix(system, "You compare two"): // the one that is more like the text, or else the question
+		like := part("Text:", "\n\nQuestion:")
+		if like == "" {
+			like = part("Question:", "\n")
+		}
+		if shared(part("\nA:", "\nB:"), like) >= shared(part("\nB:", "\n\nCriterion:"), like) {
+			return "A"
+		}
+		return "B"
+	case strings.HasPrefix(system, "You grade by one criterion"):
+		return strconv.Itoa(int(10 * shared(part("Answer:", "\n"), part("Text:", "\n\nQuestion:"))))
 	case strings.Contains(system, "one number and nothing else"):
 		return "4"
 	case strings.Contains(system, "You write one question"):

@@ -27,6 +27,7 @@ var fieldColumns = []fieldNames{
 	{"conversation", []string{"conversation", "conversations", "messages", "turns"}},
 	{"relevance", []string{"relevance", "qrels", "relevance_judgments"}},
 	{"other_answers", []string{"other_answers", "multi_responses", "answer_b"}},
+	{"other_contexts", []string{"other_contexts"}},
 	{"tool_calls", []string{"tool_calls", "tools_called"}},
 	{"reference_tool_calls", []string{"reference_tool_calls", "expected_tools"}},
 	{"reference_topics", []string{"reference_topics"}},

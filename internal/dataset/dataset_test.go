@@ -381,6 +381,20 @@ func TestPeers(t *testing.T) {
 			}})
 }
 
+// Rivals of the contexts are lists of passages, or lone texts.
+func TestOtherContexts(t *testing.T) {
+	check := func(name, content string, want [][]string) {
+		t.Helper()
+		if got := one(t, name, content).OtherContexts; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q, want %q", content, got, want)
+		}
+	}
+	check("x.jsonl", `{"question": "?", "other_contexts": [["a", {"text": "b"}], "c"]}`, [][]string{{"a", "b"}, {"c"}})
+	check("x.jsonl", `{"question": "?", "other_contexts": "a"}`, [][]string{{"a"}})
+	check("x.jsonl", `{"question": "?", "other_contexts": null}`, nil)
+	check("x.csv", "question,other_contexts\n?,\"[[\"\"a\"\"], [\"\"b\"\"]]\"\n", [][]string{{"a"}, {"b"}})
+}
+
 func TestMap(t *testing.T) {
 	path := write(t, "d.csv", "frage,answer,response,soll\nq,gold,mine,\"[\"\"r\"\"]\"\n")
 	samples, _, s, err := load(t, path, Options{Map: map[string]string{

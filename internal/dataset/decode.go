@@ -95,6 +95,8 @@ func (d *draft) set(field string, c cell) (err error) {
 		err = object(c, &d.Relevance, `{"passage-7": 2}`)
 	case "other_answers":
 		d.OtherAnswers, _, err = c.passages()
+	case "other_contexts":
+		d.OtherContexts, err = c.lists()
 	case "tool_calls":
 		d.ToolCalls, err = c.toolCalls()
 	case "reference_tool_calls":
@@ -194,6 +196,30 @@ func (c cell) passages() (texts, ids []string, err error) {
 		ids = nil
 	}
 	return texts, ids, nil
+}
+
+// lists decodes a list of which each entry is a list of texts, or one text. A lone text is a list of one.
+func (c cell) lists() ([][]string, error) {
+	if !c.list() {
+		texts, _, err := c.passages()
+		if len(texts) == 0 {
+			return nil, err
+		}
+		return [][]string{texts}, err
+	}
+	entries, err := c.elements()
+	if err != nil {
+		return nil, err
+	}
+	var lists [][]string
+	for i, value := range entries {
+		texts, _, err := cell{value: value}.passages()
+		if err != nil {
+			return nil, fmt.Errorf("number %d of the list: %w", i+1, err)
+		}
+		lists = append(lists, texts)
+	}
+	return lists, nil
 }
 
 // passage decodes one entry of a list of texts.

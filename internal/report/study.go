@@ -154,11 +154,23 @@ func preferences(all *study.Preferences) []section {
 func wikiEval(all *study.WikiEvalAgreement) []section {
 	t := section{header: []string{"metric", "pairs", "prefers the good one", "wins", "ties", "losses", "left out"}}
 	var notes []string
+	if all.Field != "" {
+		t.header[2] = "prefers as people do"
+		notes = append(notes, "what people prefer is the label "+all.Field)
+	}
 	for _, p := range all.Metrics {
 		t.rows = append(t.rows, []any{p.Metric, p.N, estimate{p.Agreement}, p.Wins, p.Ties, p.Losses, p.LeftOut})
 		notes = append(notes, prefixed(p.Metric+": ", p.Warnings)...)
 	}
-	return []section{t, {notes: notes}}
+	if all.Table == nil {
+		return []section{t, {notes: notes}}
+	}
+	paper := section{header: []string{"", "faithfulness", "answer relevance", "context relevance"}}
+	for _, m := range all.Table {
+		paper.rows = append(paper.rows, []any{m.Method, estimate{m.Faithfulness}, estimate{m.AnswerRelevance},
+			estimate{m.ContextRelevance}})
+	}
+	return []section{t, paper, {notes: notes}}
 }
 
 func prefixed(prefix string, list []string) []string {

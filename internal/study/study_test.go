@@ -187,7 +187,7 @@ func TestWikiEval(t *testing.T) {
 			}
 		}
 	}
-	a, err := WikiEval(t.Context(), run, AgreeOptions{})
+	a, err := WikiEval(t.Context(), run, nil, AgreeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,9 +195,61 @@ func TestWikiEval(t *testing.T) {
 		!is(s.Agreement, 0.5) {
 		t.Errorf("%+v", s)
 	}
-	if _, err := WikiEval(t.Context(), scores("b", 1), AgreeOptions{}); err == nil ||
+	if _, err := WikiEval(t.Context(), scores("b", 1), nil, AgreeOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "no pairs") {
 		t.Errorf("no pairs: %v", err)
+	}
+}
+
+// A metric that ranks is asked on the worse row alone: it won 0, tied and won 1 against the good one. Where people prefer
+// the worse row of the first pair, the metric does not agree there; where they are divided, the pair is left out. The
+// three metrics make the three lines of the paper's table.
+func TestWikiEvalRanks(t *testing.T) {
+	run := &runs.Scores{Run: &runs.Run{Dir: "a"}, Group: map[string]string{}, Of: map[string]map[string]float64{}}
+	for _, name := range []string{"context_relevance/rank", "context_relevance/sentences", "faithfulness/judge_score"} {
+		run.Manifest.Config.Metrics = append(run.Manifest.Config.Metrics, runs.Metric{Name: name, Max: 1})
+		run.Of[name] = map[string]float64{}
+	}
+	for i, v := range []float64{0, 0.5, 1} {
+		group := fmt.Sprint("g", i)
+		for _, kind := range []string{"/good", "/padded", "/ungrounded"} {
+			run.Samples, run.Group[group+kind] = append(run.Samples, group+kind), group
+		}
+		run.Of["context_relevance/rank"][group+"/padded"] = v
+		run.Of["context_relevance/sentences"][group+"/padded"] = 0.2
+		run.Of["context_relevance/sentences"][group+"/good"] = 0.8
+		run.Of["faithfulness/judge_score"][group+"/ungrounded"] = 0.9
+		run.Of["faithfulness/judge_score"][group+"/good"] = 0.8
+	}
+	a, err := WikiEval(t.Context(), run, nil, AgreeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := a.Metrics[0]; s.N != 3 || s.Wins != 1 || s.Ties != 1 || s.Losses != 1 || !is(s.Agreement, 0.5) {
+		t.Errorf("%+v", s)
+	}
+	if len(a.Table) != 3 || !is(a.Table[0].ContextRelevance, 1) || a.Table[0].Faithfulness != nil ||
+		!is(a.Table[1].Faithfulness, 0) || !is(a.Table[2].ContextRelevance, 0.5) {
+		t.Errorf("%+v", a.Table)
+	}
+	path := filepath.Join(t.TempDir(), "labels.jsonl")
+	text := `{"sample": "g0/padded", "label": 1}
+{"sample": "g1/padded", "label": [1, 2]}
+{"sample": "g2/padded", "label": 1}
+`
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	l, err := (&labels.Source{File: path}).Load(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err = WikiEval(t.Context(), run, l, AgreeOptions{Metrics: []string{"context_relevance/rank"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := a.Metrics[0]; a.Field != "label" || s.N != 2 || s.LeftOut != 1 || s.Wins != 1 || s.Losses != 1 {
+		t.Errorf("%+v", a)
 	}
 }
 

@@ -99,10 +99,17 @@ func checkAnswer(question, answer, text string) string {
 		return "the passage does not answer the question"
 	case tokenize.Normalize(answer) == tokenize.Normalize(question):
 		return "the answer repeats the question"
+	case holdsLink(answer):
+		return "the answer holds a link"
 	case grounded(answer, text) < minGrounded:
 		return "the answer is not from the passage"
 	}
 	return ""
+}
+
+// holdsLink reports whether a text holds a web address.
+func holdsLink(text string) bool {
+	return strings.Contains(text, "://") || strings.Contains(strings.ToLower(text), "www.")
 }
 
 // checkOther looks at an answer that must not be the true one: one that the text does not bear out.

@@ -15,7 +15,7 @@ type Row struct {
 	metrics.Sample
 	Type Type `json:"type"`
 	Kind Kind `json:"kind"`
-	// the dimension in which it is worse than the good row of its group
+	// the dimension in which it is worse than the good row of its group, whose answer or contexts are its rivals
 	Worse  string         `json:"worse_in,omitempty"`
 	Labels map[string]int `json:"labels,omitempty"` // by construction: 1 or 0 for each dimension without doubt
 }
@@ -279,33 +279,6 @@ func (b *builder) otherAnswer(i int) string {
 		return ""
 	}
 	return far[q.rng.IntN(len(far))]
-}
-
-// wikiEval makes four rows of each question: a good one, and one that is worse in each dimension.
-func (b *builder) wikiEval() {
-	for _, q := range b.questions {
-		padded := slices.Concat(q.Passages, b.maker.others(q.Draft, padding, nil))
-		b.add(b.row(q, Good, nil, q.Answer), map[string]int{
-			contextRelevance: 1, answerFaithfulness: 1, answerRelevance: 1,
-		})
-		for _, worse := range []struct {
-			kind   Kind
-			in     string
-			ids    []string
-			answer string
-			labels map[string]int
-		}{
-			{Ungrounded, "faithfulness", nil, q.Draft.Ungrounded,
-				map[string]int{contextRelevance: 1, answerFaithfulness: 0}},
-			{Incomplete, "answer_relevance", nil, q.Draft.Incomplete,
-				map[string]int{contextRelevance: 1, answerRelevance: 0}},
-			{Padded, "context_relevance", padded, q.Answer, nil},
-		} {
-			row := b.row(q, worse.kind, worse.ids, worse.answer)
-			row.Worse = worse.in
-			b.add(row, worse.labels)
-		}
-	}
 }
 
 // mayReplace reports whether a passage can stand for one that does not answer the question: it shares no text with

@@ -233,6 +233,14 @@ func TestWikiEval(t *testing.T) {
 				(len(w.Contexts) == 1) != (in != "context_relevance") {
 				t.Errorf("%s: answer %q, %d contexts", w.ID, w.Sample.Answer, len(w.Contexts))
 			}
+			// Its rival is the better side, so that a judge can be asked which one it prefers.
+			rivals, lists := []string{g.Sample.Answer}, [][]string(nil)
+			if in == "context_relevance" {
+				rivals, lists = nil, [][]string{g.Contexts}
+			}
+			if !reflect.DeepEqual(w.OtherAnswers, rivals) || !reflect.DeepEqual(w.OtherContexts, lists) {
+				t.Errorf("%s: rivals %q and %q", w.ID, w.OtherAnswers, w.OtherContexts)
+			}
 		}
 	}
 }
@@ -424,6 +432,36 @@ func TestPrompts(t *testing.T) {
 		if err != nil || !strings.Contains(messages[len(messages)-1].Text, p.Example.Shown["what it is about"]) {
 			t.Errorf("%s: %+v, %v", p.Name, messages, err)
 		}
+	}
+}
+
+// The question prompt has the six rules of the paper (section 4), in whatever words. What the example of an incomplete
+// answer says, the full answer says too: it is not beside the point.
+func TestPaperRules(t *testing.T) {
+	messages, err := questionPrompt.Render(questionPrompt.Example.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range []string{"answers all of it", "not plain to everybody", "no link", "very easy", "a person",
+		"not mention the text"} {
+		if !strings.Contains(messages[0].Text, rule) {
+			t.Errorf("the rule %q is not in %q", rule, messages[0].Text)
+		}
+	}
+	if messages, err = incompletePrompt.Render(incompletePrompt.Example.Data); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i+1 < len(messages); i += 2 {
+		_, full, _ := strings.Cut(messages[i].Text, "Full answer:")
+		question, _, _ := strings.Cut(messages[i].Text, "\nFull answer:")
+		_, question, _ = strings.Cut(question, "Question: ")
+		if poor := messages[i+1].Text; told(question, poor, full) < 1 || told(question, full, poor) >= mostTold {
+			t.Errorf("%q is no part of %q", poor, full)
+		}
+	}
+	if got := checkAnswer("Where is it?", "It is at https://arden.example.", "It is at https://arden.example."); got !=
+		"the answer holds a link" {
+		t.Errorf("an answer with a link: %q", got)
 	}
 }
 

@@ -46,6 +46,9 @@ func gradeMetrics() []metrics.Metric {
 		if a.rank {
 			list = append(list, rankMetric(a))
 		}
+		if a.dimension == "context_relevance" {
+			list = append(list, rankContexts(a))
+		}
 	}
 	return list
 }
