@@ -35,7 +35,8 @@ its reasons, and stands in FILE.about.json. What is written depends on the recip
 
 The types of questions: single (one passage answers it), several (it takes two), unanswerable (the passage that
 answers it is withheld), noisy (the passage stands among others). They share N evenly. An output file named .parquet is
-Parquet.
+Parquet. --style claim writes claims to be checked in the place of questions, as in FEVER, and --style dialogue turns of a
+conversation, as in Wizard of Wikipedia.
 
 --published reads WikiEval as it came with the RAGAS paper (columns question, answer, ungrounded_answer, poor_answer,
 context_v1, context_v2) and writes the rows that the recipe wikieval makes; it asks no model.
@@ -50,6 +51,8 @@ type testsetOptions struct {
 	n         int
 	recipe    string
 	types     []string
+	style     string
+	each      int
 	stack     stackOptions
 	prompts   string
 	examples  string
@@ -65,6 +68,8 @@ type testsetConfig struct {
 	N        int               `json:"n"`
 	Recipe   testset.Recipe    `json:"recipe"`
 	Types    []testset.Type    `json:"types"`
+	Style    testset.Style     `json:"style"`
+	Each     int               `json:"per_passage"`
 	Judge    *backend.Identity `json:"model"`
 	Embedder *backend.Identity `json:"embedder"`
 	Prompts  map[string]string `json:"prompts"`
@@ -82,6 +87,8 @@ func testsetCommand(ctx context.Context, s *std, args []string) error {
 		"the `FILE` of rows: JSON Lines, or Parquet if its name ends in .parquet")
 	f.StringVar(&o.recipe, "recipe", "ares", "what is made of a question: ares, questions or wikieval")
 	f.StringSliceVar(&o.types, "types", []string{"single"}, "types of questions: single, several, unanswerable, noisy")
+	f.StringVar(&o.style, "style", "question", "what is asked: question, claim (to be checked) or dialogue (a turn of it)")
+	f.IntVar(&o.each, "per-passage", 1, "ask up to `N` questions about each passage")
 	o.stack.add(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	f.StringVar(&o.examples, "examples", "", examplesHelp)
@@ -131,7 +138,13 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return usageError{err}
 	}
+	style, err := testset.ParseStyle(o.style, recipe, types)
+	if err != nil {
+		return usageError{err}
+	}
 	switch {
+	case o.each < 1 || o.each > 100:
+		return usagef("--per-passage is %d: it takes a number of questions from 1 to 100", o.each)
 	case o.output == "":
 		return usageError{withHint(errors.New("no file to write"), "-o FILE names it")}
 	case o.n < 1 || o.n > 1_000_000:
@@ -158,7 +171,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	defer st.close()
 	models := metrics.Models{Roles: st.roles}.Identities().Fields()
 	config := testsetConfig{
-		Command: "testset", N: o.n, Recipe: recipe, Types: types, Seed: o.seed,
+		Command: "testset", N: o.n, Recipe: recipe, Types: types, Style: style, Each: o.each, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},
 		Judge:  models.Judge, Embedder: models.Embedder, Prompts: testset.Versions(own), Examples: examples.sha256,
 	}
@@ -172,7 +185,9 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	writer := &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed}
-	return o.make(ctx, s, testset.NewMaker(writer, retriever, recipe, types, o.n), j)
+	m := testset.NewMaker(writer, retriever, recipe, types, o.n)
+	m.Style, m.PerPassage = style, o.each
+	return o.make(ctx, s, m, j)
 }
 
 // make writes the questions that the journal does not have yet, and the file.

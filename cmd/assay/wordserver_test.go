@@ -197,6 +197,14 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 	case strings.Contains(system, "You write one question"):
 		// One that holds the words of the text's first sentence, so that it finds the text.
 		return "Is it so that " + strings.TrimRight(tokenize.Sentences(part("Text:", "Question:"))[0].Text, ".") + "?"
+	case strings.HasPrefix(system, "You write one claim"):
+		return tokenize.Sentences(part("Text:", "\nClaim:"))[0].Text
+	case strings.HasPrefix(system, "You write what somebody says"):
+		return "I wonder about this: " + tokenize.Sentences(part("Text:", "\nTurn:"))[0].Text
+	case strings.HasPrefix(system, "You check a claim"):
+		return "Supported. " + closest(part("Claim:", ""), part("Text:", "\n\nCheck this"))
+	case strings.HasPrefix(system, "You reply in a conversation"):
+		return closest(part("Turn:", ""), part("Text:", "\n\nReply to"))
 	case strings.Contains(system, "You answer a question with what the text says"):
 		return closest(part("Question:", ""), part("Text:", "\n\nAnswer this"))
 	case strings.Contains(system, "You answer questions from the texts"):

@@ -29,7 +29,10 @@ type (
 		Question string
 		Contexts []string
 	}
-	questionData struct{ Title, Text string }
+	questionData struct {
+		Title, Text string
+		About       string // the part of the text that a further question is to be about
+	}
 	severalData  struct{ First, Second string }
 	groundedData struct{ Question, Text, Answer string }
 )
@@ -37,15 +40,22 @@ type (
 // The prompts, each with an example of what its templates may use.
 var (
 	answerPrompt          = prompt("answer", answerData{"<question>", []string{"<text>"}}, "<question>")
-	questionPrompt        = taught(prompt("question", questionData{"<title>", "<text>"}, "<text>"), questionShot)
+	questionPrompt        = taught(prompt("question", questionExample, "<text>"), questionShot)
 	questionSeveralPrompt = prompt("question_several", severalData{"<text>", "<question>"}, "<question>")
 	groundedPrompt        = taught(prompt("grounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>"),
 		groundedShot)
 	contradictionPrompt = taught(prompt("contradiction", groundedData{"<question>", "<text>", "<answer>"},
 		"<question>"), contradictionShot)
-	ungroundedPrompt = prompt("ungrounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
-	incompletePrompt = prompt("incomplete", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	ungroundedPrompt    = prompt("ungrounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	claimPrompt         = prompt("claim", questionExample, "<text>")
+	claimAnswerPrompt   = prompt("claim_answer", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	dialoguePrompt      = prompt("dialogue", questionExample, "<text>")
+	dialogueReplyPrompt = prompt("dialogue_reply", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	incompletePrompt    = prompt("incomplete", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
 )
+
+// questionExample is a passage to ask about.
+var questionExample = questionData{"<title>", "<text>", "<about>"}
 
 // taught is a prompt that takes few-shot examples of the user's.
 func taught(p *prompts.Prompt, shot func(*prompts.Shot) (any, string)) *prompts.Prompt {
@@ -94,7 +104,8 @@ func prompt(name string, data any, shown string) *prompts.Prompt {
 
 // Prompts returns the built-in prompts, by name.
 func Prompts() []*prompts.Prompt {
-	return []*prompts.Prompt{answerPrompt, contradictionPrompt, groundedPrompt, incompletePrompt, questionPrompt,
+	return []*prompts.Prompt{answerPrompt, claimPrompt, claimAnswerPrompt, contradictionPrompt, dialoguePrompt,
+		dialogueReplyPrompt, groundedPrompt, incompletePrompt, questionPrompt,
 		questionSeveralPrompt, ungroundedPrompt}
 }
 

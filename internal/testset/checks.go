@@ -17,11 +17,17 @@ var pointers = []string{"the text", "the texts", "this text", "the passage", "th
 
 // checkQuestion looks at the form of a question.
 func checkQuestion(text string) string {
+	if !strings.ContainsAny(text, "?？؟\u037e") {
+		return "the question has no question mark"
+	}
+	return checkAlone(text)
+}
+
+// checkAlone looks whether what stands in the place of a question can stand alone.
+func checkAlone(text string) string {
 	words := tokenize.Words(text)
 	normal := " " + tokenize.Normalize(text) + " "
 	switch {
-	case !strings.ContainsAny(text, "?？؟\u037e"):
-		return "the question has no question mark"
 	case len(words) < 3 && len(text) < 12:
 		return "the question is too short"
 	case len(words) > 40:
@@ -35,7 +41,7 @@ func checkQuestion(text string) string {
 // oneLine is the first line of a reply, without a label or quotation marks around it.
 func oneLine(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	for _, label := range []string{"Question:", "Answer:", "Wrong answer:", "Poor answer:"} {
+	for _, label := range []string{"Question:", "Answer:", "Wrong answer:", "Poor answer:", "Claim:", "Turn:"} {
 		text = strings.TrimSpace(strings.TrimPrefix(text, label))
 	}
 	if n := len(text); n > 1 && text[0] == '"' && text[n-1] == '"' {

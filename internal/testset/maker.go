@@ -71,11 +71,13 @@ func ParseTypes(names []string, r Recipe) ([]Type, error) {
 
 // A Maker makes test sets. See [NewMaker].
 type Maker struct {
-	Writer    *Writer
-	Retriever *corpus.Retriever
-	Recipe    Recipe
-	Types     []Type
-	N         int // questions to keep, shared among the types
+	Writer     *Writer
+	Retriever  *corpus.Retriever
+	Recipe     Recipe
+	Types      []Type
+	N          int   // questions to keep, shared among the types
+	Style      Style // of what is asked; "": questions
+	PerPassage int   // how many questions each passage is asked about, at most; 0: one
 
 	index map[string]int // of passages, by id
 }
@@ -98,12 +100,14 @@ const (
 	partnerTop = 5  // the second passage of a question of two must be among so many
 	distractor = 3  // passages beside the one of a noisy question, and instead of that of an unanswerable one
 	padding    = 2  // passages that pad a context
+	nearest    = 10 // passages by words that a hard negative is drawn from
 )
 
 // A Draft is what became of one passage, in the journal. Passages are given by their ids.
 type Draft struct {
 	Type          Type     `json:"type"`
-	Passages      []string `json:"passages"` // the question's own: one, or two of the type several
+	Further       int      `json:"further,omitempty"` // of the questions about its passage, from 0
+	Passages      []string `json:"passages"`          // the question's own: one, or two of the type several
 	Question      string   `json:"question,omitempty"`
 	Answer        string   `json:"answer,omitempty"`
 	Others        []string `json:"others,omitempty"` // passages found for the question that are not its own, best first
@@ -143,9 +147,9 @@ func (m *Maker) quota(t int) int {
 // Drafts writes questions about one passage after another until there are enough of each type, or no passage is
 // left. Kept are the drafts of an earlier attempt; add is given each further one, in order.
 func (m *Maker) Drafts(ctx context.Context, kept []Draft, add func(Draft) error) error {
-	candidates := m.candidates()
+	candidates, each := m.candidates(), max(1, m.PerPassage)
 	asked := make(map[string]bool) // questions that are taken, normalised
-	next := 0                      // the next candidate
+	next := 0                      // the next question about a candidate
 	for t, typ := range m.Types {
 		have := 0
 		for ; next < len(kept) && kept[next].Type == typ; next++ {
@@ -156,8 +160,10 @@ func (m *Maker) Drafts(ctx context.Context, kept []Draft, add func(Draft) error)
 		}
 		want := m.quota(t)
 		err := inOrder(ctx, next, width(m.Writer.Model),
-			func(item, open int) bool { return item < len(candidates) && have+open < want },
-			func(ctx context.Context, item int) (Draft, error) { return m.draft(ctx, typ, candidates[item]) },
+			func(item, open int) bool { return item < each*len(candidates) && have+open < want },
+			func(ctx context.Context, item int) (Draft, error) {
+				return m.draft(ctx, Draft{Type: typ, Further: item % each}, candidates[item/each])
+			},
 			func(item int, d Draft) error {
 				next = item + 1
 				if key := tokenize.Normalize(d.Question); d.Kept() && asked[key] {
@@ -179,8 +185,7 @@ func (m *Maker) Drafts(ctx context.Context, kept []Draft, add func(Draft) error)
 func (d *Draft) drop(reason, detail string) { d.Dropped, d.Detail = reason, detail }
 
 // draft asks about one passage. What goes wrong with it alone is the draft's reason to be dropped.
-func (m *Maker) draft(ctx context.Context, typ Type, index int) (Draft, error) {
-	d := Draft{Type: typ}
+func (m *Maker) draft(ctx context.Context, d Draft, index int) (Draft, error) {
 	err := m.fill(ctx, &d, index)
 	var bad *badReply
 	switch {
@@ -222,7 +227,7 @@ func (m *Maker) fill(ctx context.Context, d *Draft, index int) error {
 		return err
 	}
 	var err error
-	d.Answer, err = m.line(ctx, groundedPrompt, groundedData{d.Question, text, ""}, func(reply string) string {
+	d.Answer, err = m.line(ctx, m.Style.answers(), groundedData{d.Question, text, ""}, func(reply string) string {
 		return checkAnswer(d.Question, reply, text)
 	})
 	if err != nil {
@@ -248,12 +253,17 @@ func (m *Maker) line(ctx context.Context, p *prompts.Prompt, data any, check fun
 // question has the model ask about the passages.
 func (m *Maker) question(ctx context.Context, d *Draft, own []int) error {
 	p := m.Retriever.Passages[own[0]]
-	asked, data := questionPrompt, any(questionData{p.Title, p.Text})
+	asked, check := m.Style.asks()
+	about := questionData{Title: p.Title, Text: p.Text}
+	if d.Further > 0 {
+		about.About = part(p.Text, d.Further, m.Writer.Seed)
+	}
+	data := any(about)
 	if len(own) > 1 {
 		asked, data = questionSeveralPrompt, severalData{p.Titled(), m.Retriever.Passages[own[1]].Titled()}
 	}
 	var err error
-	d.Question, err = m.line(ctx, asked, data, checkQuestion)
+	d.Question, err = m.line(ctx, asked, data, func(reply string) string { return check(reply, p.Text) })
 	return err
 }
 

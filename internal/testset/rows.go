@@ -27,7 +27,7 @@ type Kind string
 const (
 	Positive      Kind = "positive"       // the question, its passage and its answer
 	WeakContext   Kind = "weak_context"   // with a random passage, of another document if there is one
-	StrongContext Kind = "strong_context" // with a passage of the same document, or one near by its words
+	StrongContext Kind = "strong_context" // with a passage of the same document, or one near by its words, drawn at random
 	WeakAnswer    Kind = "weak_answer"    // with the answer to another question
 	StrongAnswer  Kind = "strong_answer"  // with an answer that contradicts the passage
 	LostContext   Kind = "lost_context"   // a question that does not find the passage that it was written from
@@ -127,7 +127,8 @@ func (b *builder) add(row Row, labels map[string]int) {
 
 // ares makes for each question a positive row, one with a wrong context and one with a wrong answer. Of each, as many
 // negatives are weak as are strong, or one more: what a question cannot have, such as a contradiction that the model
-// did not manage, another one has in its place.
+// did not manage, another one has in its place. A row has labels in the dimensions that it was made for, so that each
+// dimension has as many negatives as positives.
 func (b *builder) ares() {
 	strongContexts := b.share(func(q question) bool { return len(b.strongContext(q)) > 0 })
 	strongAnswers := b.share(func(q question) bool { return q.Contradiction != "" })
@@ -150,10 +151,10 @@ func (b *builder) ares() {
 			b.add(b.row(q, StrongContext, b.strongContext(q), q.Answer), map[string]int{contextRelevance: 0})
 		case weak:
 			if ids := b.weakContext(q); ids != nil {
-				b.add(b.row(q, WeakContext, ids, q.Answer), map[string]int{contextRelevance: 0, answerFaithfulness: 0})
+				b.add(b.row(q, WeakContext, ids, q.Answer), map[string]int{contextRelevance: 0})
 			}
 		}
-		wrong := map[string]int{contextRelevance: 1, answerFaithfulness: 0, answerRelevance: 0}
+		wrong := map[string]int{answerFaithfulness: 0, answerRelevance: 0}
 		switch strongAnswers[i] {
 		case strong:
 			b.add(b.row(q, StrongAnswer, own, q.Contradiction), wrong)
@@ -214,23 +215,30 @@ func (b *builder) contexts(q question) []string {
 	return ids
 }
 
-// strongContext is a hard negative, a passage that looks like the question's own: of the same document, or else the
-// nearest by its words, that shares no text with it and does not hold the answer.
+// strongContext is a hard negative, a passage that looks like the question's own, drawn at random from those of the
+// same document, or else from the first ten that BM25 finds for the text of its own (ARES, section 3.1). It shares no
+// text with that, and does not hold the answer.
 func (b *builder) strongContext(q question) []string {
 	m := b.maker
 	own := m.passage(q.Passages[0])
-	var near []string
-	for _, h := range m.Retriever.Words.Search(own.Text, roundTrip) {
-		p := m.Retriever.Passages[h.Index]
-		if !m.mayReplace(q.Draft, p) {
-			continue
+	var same []string
+	for _, p := range m.Retriever.Passages {
+		if p.Document == own.Document && m.mayReplace(q.Draft, p) {
+			same = append(same, p.ID)
 		}
-		if p.Document == own.Document {
-			return []string{p.ID}
-		}
-		near = append(near, p.ID)
 	}
-	return near[:min(1, len(near))]
+	if same == nil {
+		for _, h := range m.Retriever.Words.Search(own.Text, nearest+1) {
+			if p := m.Retriever.Passages[h.Index]; m.mayReplace(q.Draft, p) {
+				same = append(same, p.ID)
+			}
+		}
+	}
+	if same == nil {
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(m.Writer.Seed, hashed(q.Question+"!")))
+	return []string{same[rng.IntN(len(same))]}
 }
 
 // weakContext is an easy negative, a passage drawn at random, of another document if there is one.
