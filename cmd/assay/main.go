@@ -34,6 +34,7 @@ Judge
 Make
   answer     answer questions from documents: a plain RAG to score
   testset    make questions, with good and bad answers, out of documents
+  mock       make systems of known accuracy out of labelled rows
 
 Offer
   serve      models to other programs on this machine, by OpenAI's routes
@@ -77,6 +78,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return answerCommand(ctx, std, args)
 	case "testset":
 		return testsetCommand(ctx, std, args)
+	case "mock":
+		return mockCommand(ctx, std, args)
 	case "report":
 		return reportCommand(ctx, std, args)
 	case "show":

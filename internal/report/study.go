@@ -251,6 +251,12 @@ func ppi(r *study.PPI) []section {
 	row := func(what string, b study.Bounds) {
 		t.rows = append(t.rows, []any{what, value(b.Estimate), interval{b.Lo, b.Hi}, value(b.Hi - b.Lo)})
 	}
+	if r.Gold != "" {
+		row(fmt.Sprintf("%s of %d rows and %d labels of others", r.Metric, r.Unlabeled, r.Labeled),
+			study.Bounds{Estimate: r.Estimate, Lo: r.Lo, Hi: r.Hi})
+		t.rows = append(t.rows, []any{"the metric alone, uncorrected", value(r.Imputed), "", ""})
+		return []section{t, {notes: r.Warnings}}
+	}
 	row(fmt.Sprintf("%d labels and %s of %d rows", r.Labeled, r.Metric, r.Labeled+r.Unlabeled),
 		study.Bounds{Estimate: r.Estimate, Lo: r.Lo, Hi: r.Hi})
 	row(fmt.Sprintf("%d labels alone", r.Labeled), r.Classical)
@@ -275,11 +281,16 @@ func ranked(r *study.Ranking) []section {
 		dirs = append(dirs, sys.Run)
 	}
 	name := shortNames(dirs)
-	t := section{header: []string{"system", "estimate", "interval", "λ", "labels", "rows", "labels alone"}}
+	t := section{header: []string{"system", "estimate", "interval", "λ", "labels", "rows", "labels alone",
+		"metric alone"}}
 	var notes, warnings []string
 	for _, sys := range r.Systems {
+		rows, alone := sys.Labeled+sys.Unlabeled, any(interval{sys.Classical.Lo, sys.Classical.Hi})
+		if sys.Gold != "" { // the labels are of other rows, and alone say nothing of these
+			rows, alone = sys.Unlabeled, ""
+		}
 		t.rows = append(t.rows, []any{name(sys.Run), value(sys.Estimate), interval{sys.Lo, sys.Hi}, value(sys.Lambda),
-			sys.Labeled, sys.Labeled + sys.Unlabeled, interval{sys.Classical.Lo, sys.Classical.Hi}})
+			sys.Labeled, rows, alone, value(sys.Imputed)})
 		warnings = append(warnings, prefixed(name(sys.Run)+": ", sys.Warnings)...)
 	}
 	for _, d := range r.Pairs {
@@ -291,7 +302,26 @@ func ranked(r *study.Ranking) []section {
 			name(d.Second), name(d.First), signed(d.Difference), shift{d.Lo, d.Hi}, pValue(d.P),
 			pValue(d.PHolm), verdict))
 	}
+	if k := r.Tau; k != nil {
+		notes = append(notes, tauLines(k)...)
+	}
 	return []section{t, {notes: append(notes, warnings...)}}
+}
+
+// tauLines say how far rankings agree with the true one.
+func tauLines(k *study.Tau) []string {
+	tau := func(v *float64) string {
+		if v == nil {
+			return "undefined, as all are equal,"
+		}
+		return number(*v)
+	}
+	list := []string{fmt.Sprintf("Kendall's tau with the true ranking of %d systems: %s by the estimates, %s by the metric "+
+		"alone; %d of the intervals hold the true value", k.N, tau(k.Estimates), tau(k.Metric), k.Covered)}
+	if len(k.Missing) > 0 {
+		list = append(list, "how good they are is not known of "+strings.Join(k.Missing, ", "))
+	}
+	return list
 }
 
 func calibrated(c *study.Calibrated) []section {
