@@ -27,6 +27,7 @@ Judge
   compare    two or more runs on the same rows: is the difference real?
   agree      how far metrics agree with people's labels
   ppi        what people would say on average, from a few labels and all scores
+  components which part of a RAG fails, by the types of questions
   calibrate  make probabilities of scores, from labels
   judge      train a judge from labels and the scores of cheap metrics, and test it
   label      label the rows that tell most, one at a time
@@ -90,6 +91,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return agreeCommand(ctx, std, args)
 	case "ppi":
 		return ppiCommand(ctx, std, args)
+	case "components":
+		return componentsCommand(ctx, std, args)
 	case "calibrate":
 		return calibrateCommand(ctx, std, args)
 	case "judge":

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
@@ -33,10 +34,17 @@ its reasons, and stands in FILE.about.json. What is written depends on the recip
   assay testset --corpus docs -n 50 --recipe wikieval -o pairs.jsonl
   assay testset --published wikieval.parquet -o pairs.jsonl
 
-The types of questions: single (one passage answers it), several (it takes two), unanswerable (the passage that
-answers it is withheld), noisy (the passage stands among others). They share N evenly. An output file named .parquet is
+The types of questions (--types):
+  single, several, multihop      one passage answers it; it takes two alike; two that speak of the same name
+  unanswerable, noisy            the passage that answers it is withheld, or stands among others
+  complex, reasoning, conditional, double, distracting, situational, conversational
+                                 a single question made harder for one part of a RAG (assay components says which)
+  outside                        no passage answers it (recipe questions)
+They share N evenly. An output file named .parquet is
 Parquet. --style claim writes claims to be checked in the place of questions, as in FEVER, and --style dialogue turns of a
 conversation, as in Wizard of Wikipedia.
+
+--persona "WORDS" (repeatable) and --query-style say who asks and how; one of each is drawn for each question.
 
 --published reads WikiEval as it came with the RAGAS paper (columns question, answer, ungrounded_answer, poor_answer,
 context_v1, context_v2) and writes the rows that the recipe wikieval makes; it asks no model.
@@ -52,6 +60,8 @@ type testsetOptions struct {
 	recipe    string
 	types     []string
 	style     string
+	personas  []string
+	forms     []string
 	each      int
 	stack     stackOptions
 	prompts   string
@@ -63,18 +73,20 @@ type testsetOptions struct {
 
 // A testsetConfig is everything that a test set depends on.
 type testsetConfig struct {
-	Command  string            `json:"command"`
-	Corpus   corpusConfig      `json:"corpus"`
-	N        int               `json:"n"`
-	Recipe   testset.Recipe    `json:"recipe"`
-	Types    []testset.Type    `json:"types"`
-	Style    testset.Style     `json:"style"`
-	Each     int               `json:"per_passage"`
-	Judge    *backend.Identity `json:"model"`
-	Embedder *backend.Identity `json:"embedder"`
-	Prompts  map[string]string `json:"prompts"`
-	Examples string            `json:"examples,omitempty"` // the SHA-256 of the file of few-shot examples
-	Seed     uint64            `json:"seed"`
+	Command  string               `json:"command"`
+	Corpus   corpusConfig         `json:"corpus"`
+	N        int                  `json:"n"`
+	Recipe   testset.Recipe       `json:"recipe"`
+	Types    []testset.Type       `json:"types"`
+	Style    testset.Style        `json:"style"`
+	Each     int                  `json:"per_passage"`
+	Personas []string             `json:"personas,omitempty"`
+	Forms    []testset.QueryStyle `json:"query_styles,omitempty"`
+	Judge    *backend.Identity    `json:"model"`
+	Embedder *backend.Identity    `json:"embedder"`
+	Prompts  map[string]string    `json:"prompts"`
+	Examples string               `json:"examples,omitempty"` // the SHA-256 of the file of few-shot examples
+	Seed     uint64               `json:"seed"`
 }
 
 func testsetCommand(ctx context.Context, s *std, args []string) error {
@@ -86,8 +98,11 @@ func testsetCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVarP(&o.output, "output", "o", "",
 		"the `FILE` of rows: JSON Lines, or Parquet if its name ends in .parquet")
 	f.StringVar(&o.recipe, "recipe", "ares", "what is made of a question: ares, questions or wikieval")
-	f.StringSliceVar(&o.types, "types", []string{"single"}, "types of questions: single, several, unanswerable, noisy")
+	f.StringSliceVar(&o.types, "types", []string{"single"}, "types of questions: "+strings.Trim(fmt.Sprint(testset.AllTypes()), "[]"))
 	f.StringVar(&o.style, "style", "question", "what is asked: question, claim (to be checked) or dialogue (a turn of it)")
+	f.StringArrayVar(&o.personas, "persona", nil, "who asks, in `WORDS`; repeatable: one is drawn for each question")
+	f.StringSliceVar(&o.forms, "query-style", nil,
+		"forms of questions, one drawn for each: plain, misspelled, poor_grammar, web_search")
 	f.IntVar(&o.each, "per-passage", 1, "ask up to `N` questions about each passage")
 	o.stack.add(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
@@ -142,7 +157,13 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return usageError{err}
 	}
+	forms, err := testset.ParseQueryStyles(o.forms)
+	if err != nil {
+		return usageError{err}
+	}
 	switch {
+	case (len(forms) > 0 || len(o.personas) > 0) && (style != testset.Asking || recipe == testset.WikiEval):
+		return usagef("--persona and --query-style are about questions of the recipes ares and questions")
 	case o.each < 1 || o.each > 100:
 		return usagef("--per-passage is %d: it takes a number of questions from 1 to 100", o.each)
 	case o.output == "":
@@ -172,6 +193,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	models := metrics.Models{Roles: st.roles}.Identities().Fields()
 	config := testsetConfig{
 		Command: "testset", N: o.n, Recipe: recipe, Types: types, Style: style, Each: o.each, Seed: o.seed,
+		Personas: o.personas, Forms: forms,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},
 		Judge:  models.Judge, Embedder: models.Embedder, Prompts: testset.Versions(own), Examples: examples.sha256,
 	}
@@ -186,7 +208,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	}
 	writer := &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed}
 	m := testset.NewMaker(writer, retriever, recipe, types, o.n)
-	m.Style, m.PerPassage = style, o.each
+	m.Style, m.PerPassage, m.Personas, m.QueryStyles = style, o.each, o.personas, forms
 	return o.make(ctx, s, m, j)
 }
 

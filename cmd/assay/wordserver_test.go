@@ -197,6 +197,12 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 	case strings.Contains(system, "You write one question"):
 		// One that holds the words of the text's first sentence, so that it finds the text.
 		return "Is it so that " + strings.TrimRight(tokenize.Sentences(part("Text:", "Question:"))[0].Text, ".") + "?"
+	case strings.HasPrefix(system, "You rewrite questions"):
+		return "Besides, " + part("Question:", "\n")
+	case strings.HasPrefix(system, "You make two messages"):
+		return "First: It is about an island.\nThen: " + part("Question:", "")
+	case strings.HasPrefix(system, "You write a question anew"):
+		return "Pray, " + part("Question:", "\n")
 	case strings.HasPrefix(system, "You write one claim"):
 		return tokenize.Sentences(part("Text:", "\nClaim:"))[0].Text
 	case strings.HasPrefix(system, "You write what somebody says"):

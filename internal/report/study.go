@@ -28,6 +28,8 @@ func documentOf(result any) (*document, error) {
 		d.sections = ppi(r)
 	case *study.Ranking:
 		d.sections = ranked(r)
+	case *study.ComponentScores:
+		d.sections = components(r)
 	case *study.Calibrated:
 		d.sections = calibrated(r)
 	case *study.JudgeFile:
@@ -306,6 +308,28 @@ func ranked(r *study.Ranking) []section {
 		notes = append(notes, tauLines(k)...)
 	}
 	return []section{t, {notes: append(notes, warnings...)}}
+}
+
+// components tells how the parts of a RAG do.
+func components(c *study.ComponentScores) []section {
+	t := section{header: []string{"part", "score", "n", "questions"}}
+	for _, part := range c.Components {
+		t.rows = append(t.rows, []any{part.Name, estimate{part.Value}, part.N, strings.Join(part.Types, ", ")})
+	}
+	list := []section{t}
+	for _, kind := range []struct {
+		name  string
+		parts []study.Part
+	}{{"questions", c.Types}, {"topic", c.Topics}} {
+		t := section{header: []string{kind.name, "mean", "n"}}
+		for _, p := range kind.parts {
+			t.rows = append(t.rows, []any{p.Name, estimate{p.Mean}, p.N})
+		}
+		if t.rows != nil {
+			list = append(list, t)
+		}
+	}
+	return append(list, section{notes: append([]string{"scores are means of " + c.Metric}, c.Warnings...)})
 }
 
 // tauLines say how far rankings agree with the true one.

@@ -34,6 +34,9 @@ type (
 		About       string // the part of the text that a further question is to be about
 	}
 	severalData  struct{ First, Second string }
+	hopData      struct{ First, Second, Entity string }
+	rewriteData  struct{ Type, Question, Text, Other string }
+	rephraseData struct{ Question, Persona, Style string }
 	groundedData struct{ Question, Text, Answer string }
 )
 
@@ -46,12 +49,17 @@ var (
 		groundedShot)
 	contradictionPrompt = taught(prompt("contradiction", groundedData{"<question>", "<text>", "<answer>"},
 		"<question>"), contradictionShot)
-	ungroundedPrompt    = prompt("ungrounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
-	claimPrompt         = prompt("claim", questionExample, "<text>")
-	claimAnswerPrompt   = prompt("claim_answer", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
-	dialoguePrompt      = prompt("dialogue", questionExample, "<text>")
-	dialogueReplyPrompt = prompt("dialogue_reply", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
-	incompletePrompt    = prompt("incomplete", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	ungroundedPrompt     = prompt("ungrounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	claimPrompt          = prompt("claim", questionExample, "<text>")
+	claimAnswerPrompt    = prompt("claim_answer", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	dialoguePrompt       = prompt("dialogue", questionExample, "<text>")
+	dialogueReplyPrompt  = prompt("dialogue_reply", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	questionHopPrompt    = prompt("question_hop", hopData{"<text>", "<question>", "<entity>"}, "<entity>")
+	outsidePrompt        = prompt("outside", questionData{Title: "<title>", Text: "<text>"}, "<text>")
+	rewritePrompt        = prompt("rewrite", rewriteData{"complex", "<question>", "<text>", "<other>"}, "<question>")
+	conversationalPrompt = prompt("conversational", groundedData{"<question>", "<text>", ""}, "<question>")
+	rephrasePrompt       = prompt("rephrase", rephraseData{"<question>", "<persona>", "misspelled"}, "<question>")
+	incompletePrompt     = prompt("incomplete", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
 )
 
 // questionExample is a passage to ask about.
@@ -104,9 +112,9 @@ func prompt(name string, data any, shown string) *prompts.Prompt {
 
 // Prompts returns the built-in prompts, by name.
 func Prompts() []*prompts.Prompt {
-	return []*prompts.Prompt{answerPrompt, claimPrompt, claimAnswerPrompt, contradictionPrompt, dialoguePrompt,
-		dialogueReplyPrompt, groundedPrompt, incompletePrompt, questionPrompt,
-		questionSeveralPrompt, ungroundedPrompt}
+	return []*prompts.Prompt{answerPrompt, claimPrompt, claimAnswerPrompt, contradictionPrompt,
+		conversationalPrompt, dialoguePrompt, dialogueReplyPrompt, groundedPrompt, incompletePrompt, questionPrompt,
+		questionSeveralPrompt, questionHopPrompt, outsidePrompt, rephrasePrompt, rewritePrompt, ungroundedPrompt}
 }
 
 // Versions returns the version and digest of each prompt that is asked with own in place, for a record of it.

@@ -16,8 +16,13 @@ type Row struct {
 	Type Type `json:"type"`
 	Kind Kind `json:"kind"`
 	// the dimension in which it is worse than the good row of its group, whose answer or contexts are its rivals
-	Worse  string         `json:"worse_in,omitempty"`
-	Labels map[string]int `json:"labels,omitempty"` // by construction: 1 or 0 for each dimension without doubt
+	Worse      string     `json:"worse_in,omitempty"`
+	Plain      string     `json:"standalone_question,omitempty"` // the question before it was rewritten
+	Persona    string     `json:"persona_name,omitempty"`        // who asks
+	QueryStyle QueryStyle `json:"query_style,omitempty"`
+	// whether there is a passage that answers it; nil where this is a matter of the row's contexts
+	Answerable *bool          `json:"is_answerable_label,omitempty"`
+	Labels     map[string]int `json:"labels,omitempty"` // by construction: 1 or 0 for each dimension without doubt
 }
 
 // A Kind says what a row is in its group: the true one, or what is wrong with it.
@@ -69,6 +74,10 @@ func (m *Maker) Rows(drafts []Draft) []Row {
 		for _, q := range b.questions {
 			row := b.row(q, Positive, nil, q.Answer)
 			row.Sample.Answer, row.Contexts, row.ContextIDs = "", nil, nil
+			answerable := q.Type != Outside
+			if row.Answerable = &answerable; !answerable {
+				row.ReferenceContextIDs, row.ReferenceContexts = nil, nil
+			}
 			b.rows = append(b.rows, row)
 		}
 	default:
@@ -98,7 +107,8 @@ type builder struct {
 
 // row makes a row with the question's own contexts, if ids is nil, or those.
 func (b *builder) row(q question, kind Kind, ids []string, answer string) Row {
-	row := Row{Type: q.Type, Kind: kind}
+	row := Row{Type: q.Type, Kind: kind, Plain: q.Plain, Persona: q.Persona, QueryStyle: q.QueryStyle}
+	row.History = q.history()
 	row.ID, row.Group, row.Question, row.Sample.Answer = q.group+"/"+string(kind), q.group, q.Question, answer
 	if q.Answer != "" {
 		row.References = []string{q.Answer}
