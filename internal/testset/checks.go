@@ -41,7 +41,7 @@ func checkAlone(text string) string {
 // oneLine is the first line of a reply, without a label or quotation marks around it.
 func oneLine(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	for _, label := range []string{"Question:", "Answer:", "Wrong answer:", "Poor answer:", "Claim:", "Turn:"} {
+	for _, label := range []string{"Question:", "Answer:", "Wrong answer:", "Poor answer:", "Claim:", "Turn:", "Text:"} {
 		text = strings.TrimSpace(strings.TrimPrefix(text, label))
 	}
 	if n := len(text); n > 1 && text[0] == '"' && text[n-1] == '"' {

@@ -17,8 +17,8 @@ type Row struct {
 	Kind Kind `json:"kind"`
 	// the dimension in which it is worse than the good row of its group, whose answer or contexts are its rivals
 	Worse      string     `json:"worse_in,omitempty"`
-	Plain      string     `json:"standalone_question,omitempty"` // the question before it was rewritten
-	Persona    string     `json:"persona_name,omitempty"`        // who asks
+	Plain      string     `json:"plain_question,omitempty"` // the question before it was rewritten
+	Persona    string     `json:"persona_name,omitempty"`   // who asks
 	QueryStyle QueryStyle `json:"query_style,omitempty"`
 	// whether there is a passage that answers it; nil where this is a matter of the row's contexts
 	Answerable *bool          `json:"is_answerable_label,omitempty"`
