@@ -40,9 +40,8 @@ The types of questions (--types):
   complex, reasoning, conditional, double, distracting, situational, conversational
                                  a single question made harder for one part of a RAG (assay components says which)
   outside                        no passage answers it (recipe questions)
-They share N evenly. An output file named .parquet is
-Parquet. --style claim writes claims to be checked in the place of questions, as in FEVER, and --style dialogue turns of a
-conversation, as in Wizard of Wikipedia.
+They share N evenly. --style claim writes claims to be checked in the place of questions, as in FEVER, and --style
+dialogue turns of a conversation, as in Wizard of Wikipedia. An output file named .parquet is Parquet.
 
 --persona "WORDS" (repeatable) and --query-style say who asks and how; one of each is drawn for each question.
 
@@ -98,7 +97,8 @@ func testsetCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVarP(&o.output, "output", "o", "",
 		"the `FILE` of rows: JSON Lines, or Parquet if its name ends in .parquet")
 	f.StringVar(&o.recipe, "recipe", "ares", "what is made of a question: ares, questions or wikieval")
-	f.StringSliceVar(&o.types, "types", []string{"single"}, "types of questions: "+strings.Trim(fmt.Sprint(testset.AllTypes()), "[]"))
+	f.StringSliceVar(&o.types, "types", []string{"single"},
+		"types of questions: "+strings.Trim(fmt.Sprint(testset.AllTypes()), "[]"))
 	f.StringVar(&o.style, "style", "question", "what is asked: question, claim (to be checked) or dialogue (a turn of it)")
 	f.StringArrayVar(&o.personas, "persona", nil, "who asks, in `WORDS`; repeatable: one is drawn for each question")
 	f.StringSliceVar(&o.forms, "query-style", nil,
@@ -253,7 +253,7 @@ func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *
 // conclude says what was made, and what was not.
 func (o *testsetOptions) conclude(s *std, r testset.Report) error {
 	s.note("asked about %d of %d passages: %d questions kept, %d dropped", r.Asked, r.Passages, r.Kept,
-		r.Asked-r.Kept-r.Lost)
+		r.Tried-r.Kept-r.Lost)
 	for _, d := range r.Dropped {
 		s.note("  %5d  dropped: %s", d.N, d.Reason)
 	}

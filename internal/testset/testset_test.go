@@ -245,6 +245,9 @@ func TestPerPassage(t *testing.T) {
 	if len(drafts) != 48 || len(abouts) != 2 {
 		t.Errorf("%d drafts about 16 passages, parts %v", len(drafts), abouts)
 	}
+	if r := m.Report(drafts, nil); r.Asked != 16 || r.Tried != 48 || r.Left != 0 {
+		t.Errorf("%+v", r)
+	}
 	for i, d := range drafts {
 		if first := drafts[i/3*3]; d.Further != i%3 || d.Passages[0] != first.Passages[0] {
 			t.Errorf("draft %d is %+v", i, d)
