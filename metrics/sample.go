@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -27,8 +28,9 @@ type Sample struct {
 	Standalone string `json:"standalone_question,omitempty"`
 	// the judged grade of a passage, by its id; 0 is judged and of no use
 	Relevance          map[string]int    `json:"relevance,omitempty"`
-	OtherAnswers       []string          `json:"other_answers,omitempty"` // rivals of Answer, or further draws of it
-	ToolCalls          []ToolCall        `json:"tool_calls,omitzero"`     // made on the way to Answer, in order
+	OtherAnswers       []string          `json:"other_answers,omitempty"`  // rivals of Answer, or further draws of it
+	OtherContexts      [][]string        `json:"other_contexts,omitempty"` // rivals of Contexts, each a list of passages
+	ToolCalls          []ToolCall        `json:"tool_calls,omitzero"`      // made on the way to Answer, in order
 	ReferenceToolCalls []ToolCall        `json:"reference_tool_calls,omitzero"`
 	ReferenceTopics    []string          `json:"reference_topics,omitempty"` // what the conversation should keep to
 	Rubrics            map[string]string `json:"rubrics,omitempty"`          // of this row alone: what each score means
@@ -56,12 +58,13 @@ const (
 	ReferenceToolCalls
 	ReferenceTopics
 	Rubrics
+	OtherContexts
 )
 
 // fieldNames are the names of the fields in datasets, in the order of their bits.
 var fieldNames = []string{"question", "answer", "contexts", "context_ids", "reference_answers",
 	"reference_contexts", "reference_context_ids", "history", "relevance", "other_answers", "tool_calls",
-	"reference_tool_calls", "reference_topics", "rubrics"}
+	"reference_tool_calls", "reference_topics", "rubrics", "other_contexts"}
 
 // Has reports whether f includes every field in want.
 func (f Field) Has(want Field) bool { return f&want == want }
@@ -99,6 +102,7 @@ func (s *Sample) Fields() Field {
 		ReferenceToolCalls:  s.ReferenceToolCalls != nil,
 		ReferenceTopics:     !Blank(s.ReferenceTopics...),
 		Rubrics:             len(s.Rubrics) > 0,
+		OtherContexts:       !Blank(slices.Concat(s.OtherContexts...)...),
 	} {
 		if filled {
 			f |= bit

@@ -8,6 +8,7 @@ import (
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/study"
+	"github.com/assay-eval/assay/internal/study/labels"
 )
 
 const agreeHelp = `
@@ -24,8 +25,9 @@ Says how far metrics agree with people, each number with its 95% interval:
 With several raters the labels are their means, and beside the metrics stands how far the raters agree with each
 other: what one rater's label is worth. Several metrics, and scores that the dataset brings along in its column peers
 (--peer NAME), are compared on the same rows. Labels of pairs (--human preferred: 1 or 2 for the better answer)
-are compared with the side that the metric prefers. --protocol wikieval takes no labels: its rows are pairs of which
-one is better by the way they were made.
+are compared with the side that the metric prefers. The rows of --protocol wikieval are pairs of which one is better by
+the way they were made, or, with labels from assay label --pairs, by what people prefer; the table of the RAGAS paper
+comes from a run of --preset wikieval.
 
   assay agree results --human faithfulness
   assay agree results --human completeness --peer rl_f --peer Bert-KPrec
@@ -82,7 +84,14 @@ func (o *agreeOptions) agree(ctx context.Context, s *std, run *runs.Scores) (any
 	switch o.protocol {
 	case "":
 	case "wikieval":
-		return study.WikiEval(ctx, run, options)
+		var l *labels.Set
+		if o.labels.Human != "" || o.labels.File != "" {
+			var err error
+			if l, err = o.labels.load(ctx, s, run); err != nil {
+				return nil, err
+			}
+		}
+		return study.WikiEval(ctx, run, l, options)
 	default:
 		return nil, usagef("unknown protocol %q: wikieval", o.protocol)
 	}

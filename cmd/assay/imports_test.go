@@ -58,7 +58,8 @@ func TestImports(t *testing.T) {
 		"internal/judge":            {"metrics", "metrics/all", "internal/stats"},
 		"internal/corpus":           {"backend", "tokenize", "internal/parquet"},
 		"internal/fewshot":          {"metrics", "metrics/ask", "metrics/prompts", "internal/dataset"},
-		"internal/testset":          {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus"},
+		"internal/testset": {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus",
+			"internal/dataset"},
 		"internal/report": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats",
 			"internal/runs", "internal/study"},
 		"cmd/assay": nil, // anything but internal/stats

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +32,12 @@ are no fair sample, so keep them from assay ppi. With --pick active more rows ar
 most among rows of alike scores; each label says from which stratum of scores its row was drawn, and assay ppi weights
 the rows by that. Each time the command is given it learns from the labels there are: -n 25, then -n 50, then -n 100.
 
+With --pairs you say which of two you prefer: of rows with one rival, in other_answers or other_contexts, the row's own
+and the rival are shown in an order drawn at random. The label is 1 for the row's own and 2 for the rival, which assay
+agree --pairwise and --protocol wikieval read.
+
+  assay label results --pairs --metric faithfulness/claims --labels faithfulness.jsonl
+
 One key labels: 1 or 0, or with --scale 5 a digit from 1 to 5. Others: b back, s skip, m the whole texts, page by page, q quit.
 Where standard input is no terminal, each line is a key.
 `
@@ -43,6 +50,7 @@ type labelCommandOptions struct {
 	n        int
 	scale    int
 	pick     string
+	pairs    bool
 	question string
 	seed     uint64
 }
@@ -56,6 +64,7 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	f.IntVarP(&o.n, "count", "n", 50, "rows to label, those labelled earlier included")
 	f.IntVar(&o.scale, "scale", 0, "labels from 1 to `N`, at most 9 (default: 0 and 1)")
 	f.StringVar(&o.pick, "pick", "spread", "which rows: spread (fair), active (fair by weights) or uncertain (for training)")
+	f.BoolVar(&o.pairs, "pairs", false, "label which of two is better, where rows have one rival")
 	f.StringVar(&o.question, "ask", "", "what to ask of each row, in your `WORDS`")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of what is drawn at random")
 	if err := parse(f, args, 1, 1); err != nil {
@@ -72,7 +81,11 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	plan, strata, err := o.plan(run, book)
+	pairs, err := o.pairsOf(ctx, s, run)
+	if err != nil {
+		return err
+	}
+	plan, strata, err := o.plan(run, book, pairs)
 	if err != nil {
 		return err
 	}
@@ -84,8 +97,8 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	if err != nil {
 		return err
 	}
-	d := &desk.Desk{Book: book, Samples: samples, Scale: o.scale, Question: o.question, In: s.in, Out: s.out,
-		Terminal: s.outTerm}
+	d := &desk.Desk{Book: book, Samples: samples, Scale: o.scale, Pairs: o.pairs, Seed: o.seed, Question: o.question,
+		In: s.in, Out: s.out, Terminal: s.outTerm}
 	if o.pick != "spread" {
 		d.Pick = func(sample string) labels.Pick { return labels.Pick{How: o.pick, Stratum: strata[sample]} }
 	}
@@ -105,14 +118,44 @@ func (o *labelCommandOptions) check() error {
 		return usagef("-n is %d: it takes a positive number of rows", o.n)
 	case o.scale != 0 && (o.scale < 2 || o.scale > 9):
 		return usagef("--scale is %d: it takes a number from 2 to 9", o.scale)
+	case o.pairs && (o.scale != 0 || o.pick != "spread"):
+		return usagef("--pairs has labels of its own, and takes all rows alike: it goes without --scale and --pick")
 	case o.pick != "spread" && o.pick != "uncertain" && o.pick != "active":
 		return usagef("--pick %q: spread, active or uncertain", o.pick)
 	}
 	return nil
 }
 
-// plan lists the samples to show, in order: as many as are still wanted. With --pick active each has its stratum.
-func (o *labelCommandOptions) plan(run *runs.Scores, book *labels.Book) ([]string, map[string]labels.Stratum, error) {
+// pairsOf are the samples that can be labelled as pairs in the metric's dimension, nil without --pairs.
+func (o *labelCommandOptions) pairsOf(ctx context.Context, s *std, run *runs.Scores) (map[string]bool, error) {
+	if !o.pairs {
+		return nil, nil
+	}
+	m, err := run.One(o.metric)
+	if err != nil {
+		return nil, err
+	}
+	dimension, _, _ := strings.Cut(m.Name, "/")
+	pairs := map[string]bool{}
+	err = o.each(ctx, s, run, func(sample *metrics.Sample) {
+		if desk.IsPair(sample, dimension) {
+			pairs[sample.ID] = true
+		}
+	})
+	if err == nil && len(pairs) == 0 {
+		return nil, usageError{withHint(fmt.Errorf("no row of %s is a pair in %s", run.Dir, dimension),
+			"a pair has one text in other_answers, or one list in other_contexts for context_relevance")}
+	}
+	if o.question == "" {
+		o.question = desk.PairQuestion(dimension)
+	}
+	return pairs, err
+}
+
+// plan lists the samples to show, in order: as many as are still wanted, of the pairs if there are any. With --pick
+// active each has its stratum.
+func (o *labelCommandOptions) plan(run *runs.Scores, book *labels.Book, pairs map[string]bool) ([]string,
+	map[string]labels.Stratum, error) {
 	m, err := run.One(o.metric)
 	if err != nil {
 		return nil, nil, err
@@ -120,7 +163,7 @@ func (o *labelCommandOptions) plan(run *runs.Scores, book *labels.Book) ([]strin
 	of := run.Of[m.Name]
 	var scored []string
 	for _, id := range run.Samples {
-		if _, ok := of[id]; ok {
+		if _, ok := of[id]; ok && (pairs == nil || pairs[id]) {
 			scored = append(scored, id)
 		}
 	}
@@ -154,30 +197,38 @@ func (o *labelCommandOptions) plan(run *runs.Scores, book *labels.Book) ([]strin
 // samples reads the samples of a plan from the dataset, in the plan's order.
 func (o *labelCommandOptions) samples(ctx context.Context, s *std, run *runs.Scores, plan []string) ([]*metrics.Sample,
 	error) {
-	source := labels.Source{Data: o.data, Warn: s.warn}
-	data, err := source.Open(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	defer data.Close()
 	place := map[string]int{}
 	for i, id := range plan {
 		place[id] = i
 	}
 	list := make([]*metrics.Sample, len(plan))
+	err := o.each(ctx, s, run, func(sample *metrics.Sample) {
+		if i, ok := place[sample.ID]; ok {
+			list[i] = sample
+		}
+	})
+	if i := slices.Index(list, nil); err == nil && i >= 0 {
+		return nil, usagef("the dataset has no sample %q, which %s scored", plan[i], run.Dir)
+	}
+	return list, err
+}
+
+// each visits the samples of the dataset that was scored.
+func (o *labelCommandOptions) each(ctx context.Context, s *std, run *runs.Scores, visit func(*metrics.Sample)) error {
+	source := labels.Source{Data: o.data, Warn: s.warn}
+	data, err := source.Open(ctx, run)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
 	for sample, err := range data.Samples(ctx) {
 		switch {
 		case errors.As(err, new(*dataset.RowError)):
 			continue // the run left it out, too
 		case err != nil:
-			return nil, usageError{err}
+			return usageError{err}
 		}
-		if i, ok := place[sample.ID]; ok {
-			list[i] = sample
-		}
+		visit(sample)
 	}
-	if i := slices.Index(list, nil); i >= 0 {
-		return nil, usagef("%s has no sample %q, which the run scored", data.Summary().Name, plan[i])
-	}
-	return list, ctx.Err()
+	return ctx.Err()
 }

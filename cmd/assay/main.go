@@ -27,6 +27,7 @@ Judge
   compare    two or more runs on the same rows: is the difference real?
   agree      how far metrics agree with people's labels
   ppi        what people would say on average, from a few labels and all scores
+  components which part of a RAG fails, by the types of questions
   calibrate  make probabilities of scores, from labels
   judge      train a judge from labels and the scores of cheap metrics, and test it
   label      label the rows that tell most, one at a time
@@ -34,6 +35,7 @@ Judge
 Make
   answer     answer questions from documents: a plain RAG to score
   testset    make questions, with good and bad answers, out of documents
+  mock       make systems of known accuracy out of labelled rows
 
 Offer
   serve      models to other programs on this machine, by OpenAI's routes
@@ -77,6 +79,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return answerCommand(ctx, std, args)
 	case "testset":
 		return testsetCommand(ctx, std, args)
+	case "mock":
+		return mockCommand(ctx, std, args)
 	case "report":
 		return reportCommand(ctx, std, args)
 	case "show":
@@ -87,6 +91,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return agreeCommand(ctx, std, args)
 	case "ppi":
 		return ppiCommand(ctx, std, args)
+	case "components":
+		return componentsCommand(ctx, std, args)
 	case "calibrate":
 		return calibrateCommand(ctx, std, args)
 	case "judge":

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
@@ -17,6 +18,7 @@ import (
 
 const testsetHelp = `
 Usage: assay testset --corpus DIR|FILE -n N -o FILE [flags]
+       assay testset --published FILE -o FILE
 
 Makes a test set out of documents. For passages drawn at random the model writes a question and its answer. A
 question is kept if it finds its own passage first (embeddings and BM25, fused); what is dropped is counted, with
@@ -30,10 +32,21 @@ its reasons, and stands in FILE.about.json. What is written depends on the recip
 
   assay testset --corpus docs -n 100 --model tinyllama-q4_0 --embed-model minilm -o testset.jsonl
   assay testset --corpus docs -n 50 --recipe wikieval -o pairs.jsonl
+  assay testset --published wikieval.parquet -o pairs.jsonl
 
-The types of questions: single (one passage answers it), several (it takes two), unanswerable (the passage that
-answers it is withheld), noisy (the passage stands among others). They share N evenly. An output file named .parquet is
-Parquet.
+The types of questions (--types):
+  single, several, multihop      one passage answers it; it takes two alike; two that speak of the same name
+  unanswerable, noisy            the passage that answers it is withheld, or stands among others
+  complex, reasoning, conditional, double, distracting, situational, conversational
+                                 a single question made harder for one part of a RAG (assay components says which)
+  outside                        no passage answers it (recipe questions)
+They share N evenly. --style claim writes claims to be checked in the place of questions, as in FEVER, and --style
+dialogue turns of a conversation, as in Wizard of Wikipedia. An output file named .parquet is Parquet.
+
+--persona "WORDS" (repeatable) and --query-style say who asks and how; one of each is drawn for each question.
+
+--published reads WikiEval as it came with the RAGAS paper (columns question, answer, ungrounded_answer, poor_answer,
+context_v1, context_v2) and writes the rows that the recipe wikieval makes; it asks no model.
 
 An interrupted command goes on where it was when it is given again.
 `
@@ -41,9 +54,14 @@ An interrupted command goes on where it was when it is given again.
 // testsetOptions holds the flags of assay testset.
 type testsetOptions struct {
 	corpus    corpusOptions
+	published string
 	n         int
 	recipe    string
 	types     []string
+	style     string
+	personas  []string
+	forms     []string
+	each      int
 	stack     stackOptions
 	prompts   string
 	examples  string
@@ -54,27 +72,38 @@ type testsetOptions struct {
 
 // A testsetConfig is everything that a test set depends on.
 type testsetConfig struct {
-	Command  string            `json:"command"`
-	Corpus   corpusConfig      `json:"corpus"`
-	N        int               `json:"n"`
-	Recipe   testset.Recipe    `json:"recipe"`
-	Types    []testset.Type    `json:"types"`
-	Judge    *backend.Identity `json:"model"`
-	Embedder *backend.Identity `json:"embedder"`
-	Prompts  map[string]string `json:"prompts"`
-	Examples string            `json:"examples,omitempty"` // the SHA-256 of the file of few-shot examples
-	Seed     uint64            `json:"seed"`
+	Command  string               `json:"command"`
+	Corpus   corpusConfig         `json:"corpus"`
+	N        int                  `json:"n"`
+	Recipe   testset.Recipe       `json:"recipe"`
+	Types    []testset.Type       `json:"types"`
+	Style    testset.Style        `json:"style"`
+	Each     int                  `json:"per_passage"`
+	Personas []string             `json:"personas,omitempty"`
+	Forms    []testset.QueryStyle `json:"query_styles,omitempty"`
+	Judge    *backend.Identity    `json:"model"`
+	Embedder *backend.Identity    `json:"embedder"`
+	Prompts  map[string]string    `json:"prompts"`
+	Examples string               `json:"examples,omitempty"` // the SHA-256 of the file of few-shot examples
+	Seed     uint64               `json:"seed"`
 }
 
 func testsetCommand(ctx context.Context, s *std, args []string) error {
 	var o testsetOptions
 	f := s.flags("testset", testsetHelp)
 	o.corpus.add(f)
+	f.StringVar(&o.published, "published", "", "make the rows of WikiEval's published `FILE` instead")
 	f.IntVarP(&o.n, "number", "n", 100, "keep `N` questions")
 	f.StringVarP(&o.output, "output", "o", "",
 		"the `FILE` of rows: JSON Lines, or Parquet if its name ends in .parquet")
 	f.StringVar(&o.recipe, "recipe", "ares", "what is made of a question: ares, questions or wikieval")
-	f.StringSliceVar(&o.types, "types", []string{"single"}, "types of questions: single, several, unanswerable, noisy")
+	f.StringSliceVar(&o.types, "types", []string{"single"},
+		"types of questions: "+strings.Trim(fmt.Sprint(testset.AllTypes()), "[]"))
+	f.StringVar(&o.style, "style", "question", "what is asked: question, claim (to be checked) or dialogue (a turn of it)")
+	f.StringArrayVar(&o.personas, "persona", nil, "who asks, in `WORDS`; repeatable: one is drawn for each question")
+	f.StringSliceVar(&o.forms, "query-style", nil,
+		"forms of questions, one drawn for each: plain, misspelled, poor_grammar, web_search")
+	f.IntVar(&o.each, "per-passage", 1, "ask up to `N` questions about each passage")
 	o.stack.add(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	f.StringVar(&o.examples, "examples", "", examplesHelp)
@@ -83,7 +112,36 @@ func testsetCommand(ctx context.Context, s *std, args []string) error {
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
+	if o.published != "" {
+		return o.rewrite(ctx, s)
+	}
 	return o.run(ctx, s)
+}
+
+// rewrite writes the rows of the published WikiEval.
+func (o *testsetOptions) rewrite(ctx context.Context, s *std) error {
+	if o.output == "" || o.corpus.path != "" {
+		return usagef("--published FILE goes with -o FILE, and without --corpus")
+	}
+	list, sum, err := testset.Published(ctx, o.published)
+	if err != nil {
+		return usageError{err}
+	}
+	config := struct {
+		Command   string `json:"command"`
+		Published string `json:"published"`
+	}{"testset", sum}
+	j, err := openJournal(s, o.output, config, o.overwrite)
+	if err != nil || j.Done {
+		return err
+	}
+	defer j.Close()
+	rows := make([]any, len(list))
+	for i, row := range list {
+		rows[i] = row
+	}
+	s.note("%d rows of %d questions", len(list), len(list)/4)
+	return j.Finish(rows, nil)
 }
 
 func (o *testsetOptions) run(ctx context.Context, s *std) error {
@@ -95,7 +153,19 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return usageError{err}
 	}
+	style, err := testset.ParseStyle(o.style, recipe, types)
+	if err != nil {
+		return usageError{err}
+	}
+	forms, err := testset.ParseQueryStyles(o.forms)
+	if err != nil {
+		return usageError{err}
+	}
 	switch {
+	case (len(forms) > 0 || len(o.personas) > 0) && (style != testset.Asking || recipe == testset.WikiEval):
+		return usagef("--persona and --query-style are about questions of the recipes ares and questions")
+	case o.each < 1 || o.each > 100:
+		return usagef("--per-passage is %d: it takes a number of questions from 1 to 100", o.each)
 	case o.output == "":
 		return usageError{withHint(errors.New("no file to write"), "-o FILE names it")}
 	case o.n < 1 || o.n > 1_000_000:
@@ -122,7 +192,8 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	defer st.close()
 	models := metrics.Models{Roles: st.roles}.Identities().Fields()
 	config := testsetConfig{
-		Command: "testset", N: o.n, Recipe: recipe, Types: types, Seed: o.seed,
+		Command: "testset", N: o.n, Recipe: recipe, Types: types, Style: style, Each: o.each, Seed: o.seed,
+		Personas: o.personas, Forms: forms,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},
 		Judge:  models.Judge, Embedder: models.Embedder, Prompts: testset.Versions(own), Examples: examples.sha256,
 	}
@@ -136,7 +207,9 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	writer := &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed}
-	return o.make(ctx, s, testset.NewMaker(writer, retriever, recipe, types, o.n), j)
+	m := testset.NewMaker(writer, retriever, recipe, types, o.n)
+	m.Style, m.PerPassage, m.Personas, m.QueryStyles = style, o.each, o.personas, forms
+	return o.make(ctx, s, m, j)
 }
 
 // make writes the questions that the journal does not have yet, and the file.
@@ -180,7 +253,7 @@ func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *
 // conclude says what was made, and what was not.
 func (o *testsetOptions) conclude(s *std, r testset.Report) error {
 	s.note("asked about %d of %d passages: %d questions kept, %d dropped", r.Asked, r.Passages, r.Kept,
-		r.Asked-r.Kept-r.Lost)
+		r.Tried-r.Kept-r.Lost)
 	for _, d := range r.Dropped {
 		s.note("  %5d  dropped: %s", d.N, d.Reason)
 	}

@@ -192,11 +192,36 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 				return "No"
 			}
 		}
+	case strings.HasPrefix(system, "You compare two"): // the one that is more like the text, or else the question
+		like := part("Text:", "\n\nQuestion:")
+		if like == "" {
+			like = part("Question:", "\n")
+		}
+		if shared(part("\nA:", "\nB:"), like) >= shared(part("\nB:", "\n\nCriterion:"), like) {
+			return "A"
+		}
+		return "B"
+	case strings.HasPrefix(system, "You grade by one criterion"):
+		return strconv.Itoa(int(10 * shared(part("Answer:", "\n"), part("Text:", "\n\nQuestion:"))))
 	case strings.Contains(system, "one number and nothing else"):
 		return "4"
 	case strings.Contains(system, "You write one question"):
 		// One that holds the words of the text's first sentence, so that it finds the text.
 		return "Is it so that " + strings.TrimRight(tokenize.Sentences(part("Text:", "Question:"))[0].Text, ".") + "?"
+	case strings.HasPrefix(system, "You rewrite questions"):
+		return "Besides, " + part("Question:", "\n")
+	case strings.HasPrefix(system, "You make two messages"):
+		return "First: It is about an island.\nThen: " + part("Question:", "")
+	case strings.HasPrefix(system, "You write a question anew"):
+		return "Pray, " + part("Question:", "\n")
+	case strings.HasPrefix(system, "You write one claim"):
+		return tokenize.Sentences(part("Text:", "\nClaim:"))[0].Text
+	case strings.HasPrefix(system, "You write what somebody says"):
+		return "I wonder about this: " + tokenize.Sentences(part("Text:", "\nTurn:"))[0].Text
+	case strings.HasPrefix(system, "You check a claim"):
+		return "Supported. " + closest(part("Claim:", ""), part("Text:", "\n\nCheck this"))
+	case strings.HasPrefix(system, "You reply in a conversation"):
+		return closest(part("Turn:", ""), part("Text:", "\n\nReply to"))
 	case strings.Contains(system, "You answer a question with what the text says"):
 		return closest(part("Question:", ""), part("Text:", "\n\nAnswer this"))
 	case strings.Contains(system, "You are given a conversation and the question"):

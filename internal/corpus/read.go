@@ -42,8 +42,8 @@ func (l Limits) filled() Limits {
 // subfolders. Hidden files and folders are passed over; so are other files, files that are not UTF-8 text, and
 // links that lead out of the folder or to a folder, each with a note in Skipped.
 //
-// A file is JSON Lines, or Parquet with the same columns: "id" (or "_id", "doc_id"), "text" (or "content",
-// "contents") and, if there is one, "title". A row that is none of this is an error: a corpus with holes would tell
+// A file is JSON Lines, or Parquet with the same columns: "id" (or "_id", "doc_id", "document_id"), "text" (or
+// "content", "contents", or "passages", a list of texts) and, if there is one, "title". A row that is none of this is an error: a corpus with holes would tell
 // lies about retrieval.
 func Read(ctx context.Context, name string, l Limits) (*Corpus, error) {
 	r := &reader{limits: l.filled(), corpus: &Corpus{}, ids: map[string]bool{}}
@@ -305,10 +305,16 @@ func parseRow(line []byte) (Document, error) {
 func document(row map[string]json.RawMessage) (Document, error) {
 	d := Document{Row: true}
 	var err error
-	if d.ID, err = column(row, "id", "_id", "doc_id"); err != nil {
+	if d.ID, err = column(row, "id", "_id", "doc_id", "document_id"); err != nil {
 		return Document{}, err
 	}
-	if d.Text, err = column(row, "text", "content", "contents"); err != nil {
+	if list, ok := row["passages"]; ok && row["text"] == nil {
+		var texts []string
+		if json.Unmarshal(list, &texts) != nil {
+			return Document{}, errors.New("the passages are no list of texts")
+		}
+		d.Text = strings.Join(texts, "\n\n")
+	} else if d.Text, err = column(row, "text", "content", "contents"); err != nil {
 		return Document{}, err
 	}
 	if _, ok := row["title"]; ok {

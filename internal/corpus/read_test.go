@@ -117,6 +117,26 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
+// A corpus as unitxt has them: each row is a document of passages.
+func TestReadPassages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "corpus.jsonl")
+	text := `{"document_id": "d1", "title": "Ferry", "passages": ["It sails in May.", "It costs 14 euros."], "metadata_field": ""}`
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Read(t.Context(), path, Limits{})
+	if err != nil || len(c.Documents) != 1 || c.Documents[0].ID != "d1" || c.Documents[0].Title != "Ferry" ||
+		c.Documents[0].Text != "It sails in May.\n\nIt costs 14 euros." {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if err := os.WriteFile(path, []byte(`{"document_id": "d1", "passages": "one"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(t.Context(), path, Limits{}); err == nil || !strings.Contains(err.Error(), "no list of texts") {
+		t.Errorf("passages that are no list: %v", err)
+	}
+}
+
 func TestDigest(t *testing.T) {
 	one := Corpus{Documents: []Document{{ID: "ab", Text: "c"}}}
 	for _, other := range []Corpus{

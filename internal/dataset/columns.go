@@ -8,26 +8,31 @@ import (
 )
 
 // fieldColumns lists the fields of a sample and, for each, the names of columns that are recognised
-// as it: ours first, then those of Ragas, DeepEval, promptfoo, unitxt, TruLens, RAGChecker and
-// continuous-eval. A conversation is no field of its own: see [draft.converse].
+// as it: ours first, then those of Ragas, DeepEval, promptfoo, unitxt, TruLens, RAGChecker,
+// continuous-eval, ARES and LangChain. A conversation and a prediction are no fields of their own: see
+// [draft.converse] and [draft.predicted].
 var fieldColumns = []fieldNames{
-	{"id", []string{"id", "sample_id", "query_id"}},
+	{"id", []string{"id", "sample_id", "query_id", "question_id"}},
 	{"group", []string{"group", "group_id"}},
 	{"question", []string{"question", "user_input", "input", "query"}},
-	{"answer", []string{"answer", "response", "actual_output", "output", "generated_answer", "answer_a"}},
+	{"answer", []string{"answer", "response", "actual_output", "output", "generated_answer", "answer_a",
+		"result"}},
+	{"prediction", []string{"prediction"}},
 	{"contexts", []string{"contexts", "retrieved_contexts", "retrieval_context", "retrieved_context",
-		"context", "source_documents", "passages"}},
-	{"context_ids", []string{"context_ids", "retrieved_context_ids"}},
+		"context", "source_documents", "passages", "document"}},
+	{"context_ids", []string{"context_ids", "retrieved_context_ids", "contexts_id", "contexts_ids"}},
 	{"reference_answers", []string{"reference_answers", "reference_answer", "reference", "references",
 		"ground_truth", "ground_truths", "ground_truth_answer", "ground_truth_answers",
 		"expected_output", "expected_response", "gt_answer"}},
-	{"reference_contexts", []string{"reference_contexts", "ground_truth_context", "ground_truth_contexts"}},
-	{"reference_context_ids", []string{"reference_context_ids"}},
+	{"reference_contexts", []string{"reference_contexts", "ground_truth_context", "ground_truth_contexts",
+		"ground_truths_contexts"}},
+	{"reference_context_ids", []string{"reference_context_ids", "ground_truths_context_ids"}},
 	{"history", []string{"history", "chat_history"}},
 	{"standalone_question", []string{"standalone_question", "rewritten_question"}},
 	{"conversation", []string{"conversation", "conversations", "messages", "turns"}},
 	{"relevance", []string{"relevance", "qrels", "relevance_judgments"}},
 	{"other_answers", []string{"other_answers", "multi_responses", "answer_b"}},
+	{"other_contexts", []string{"other_contexts"}},
 	{"tool_calls", []string{"tool_calls", "tools_called"}},
 	{"reference_tool_calls", []string{"reference_tool_calls", "expected_tools"}},
 	{"reference_topics", []string{"reference_topics"}},
@@ -117,19 +122,23 @@ func (c *columns) settle(first cell) error {
 
 // known returns the field that the column of a cell is recognised as, "" if none. Some names depend on what is
 // beside them: "context" is what should have been retrieved where DeepEval's "retrieval_context" is there too,
-// "query_id" is an id only where there is no "id", and "messages" and the like are a conversation only where
-// there is no history. Nor are they one if they hold something else: "turns" may be a number.
+// "query_id" is an id only where there is no "id", and so with the other names in givesWay; "messages" and the like are
+// a conversation only where there is no history. Nor are they one if they hold something else: "turns" may be a number,
+// and a prediction, which is an object with an answer and what was retrieved for it, may be anything.
 func (c *columns) known(first cell) string {
 	name := snake(first.column)
 	field := c.names[name]
 	if field == "conversation" && !first.converses() {
 		return ""
 	}
+	if field == "prediction" && !first.object() {
+		return ""
+	}
 	for _, other := range c.order {
 		switch {
 		case name == "context" && snake(other) == "retrieval_context":
 			return "reference_contexts"
-		case field == "id" && name != "id" && snake(other) == "id":
+		case givesWay[name] && snake(other) != name && c.names[snake(other)] == field && !givesWay[snake(other)]:
 			return ""
 		case field == "conversation" && c.names[snake(other)] == "history":
 			return ""
@@ -137,6 +146,9 @@ func (c *columns) known(first cell) string {
 	}
 	return field
 }
+
+// givesWay are names that mean a field only where no other name of it is there: they are common for other things.
+var givesWay = map[string]bool{"query_id": true, "question_id": true, "document": true, "result": true}
 
 // snake writes a name as the recognised names are: "actualOutput" and "Actual Output" become
 // "actual_output".

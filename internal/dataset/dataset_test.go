@@ -381,6 +381,54 @@ func TestPeers(t *testing.T) {
 			}})
 }
 
+// Columns of unitxt's task of RAG end to end, of ARES and of LangChain, as their examples have them.
+func TestColumnsOfSources(t *testing.T) {
+	check := func(name, content string, want metrics.Sample) {
+		t.Helper()
+		if got := one(t, name, content); !reflect.DeepEqual(*got, want) {
+			t.Errorf("%s\n\tgives %+v\n\twant  %+v", content, *got, want)
+		}
+	}
+	check("unitxt.jsonl", `{"question": "Which is the largest city?", "question_id": 1, "reference_answers": ["Houston"], `+
+		`"reference_context_ids": [1, 2], "prediction": {"answer": "Houston", "contexts": ["Houston is large."], `+
+		`"context_ids": [2], "is_answerable": true}}`, metrics.Sample{ID: "1", Question: "Which is the largest city?",
+		Answer: "Houston", Contexts: []string{"Houston is large."}, ContextIDs: []string{"2"},
+		References: []string{"Houston"}, ReferenceContextIDs: []string{"1", "2"},
+		Extra: map[string]json.RawMessage{"is_answerable": json.RawMessage("true")}})
+	check("unitxt.csv", "question,contexts_id,ground_truths_context_ids,prediction\n"+
+		`?,"[""a"", ""b""]","['b']","{""answer"": ""So.""}"`+"\n", metrics.Sample{ID: "row-1", Question: "?",
+		Answer: "So.", ContextIDs: []string{"a", "b"}, ReferenceContextIDs: []string{"b"}})
+	check("ares.tsv", "Query\tDocument\tAnswer\nHow?\tBy boat.\tA boat.\n", metrics.Sample{ID: "row-1",
+		Question: "How?", Contexts: []string{"By boat."}, Answer: "A boat."})
+	check("langchain.jsonl", `{"query": "How?", "result": "By boat.", "source_documents": [{"page_content": "A boat."}]}`,
+		metrics.Sample{ID: "row-1", Question: "How?", Answer: "By boat.", Contexts: []string{"A boat."}})
+	// Beside what means the same, they are columns like any other.
+	check("other.jsonl", `{"question": "?", "result": "pass", "document": 7, "answer": "a", "contexts": ["c"], `+
+		`"prediction": "yes"}`, metrics.Sample{ID: "row-1", Question: "?", Answer: "a", Contexts: []string{"c"},
+		Extra: map[string]json.RawMessage{"result": json.RawMessage(`"pass"`), "document": json.RawMessage("7"),
+			"prediction": json.RawMessage(`"yes"`)}})
+	_, bad, _, _ := load(t, write(t, "twice.jsonl", `{"question": "?", "prediction": {"answer": "b"}, "answer": "a"}
+{"question": "?", "prediction": {"answer": "b"}}
+`), Options{})
+	if len(bad) != 1 || !strings.Contains(bad[0], "its answer: a column beside it says it, too") {
+		t.Errorf("an answer twice: %q", bad)
+	}
+}
+
+// Rivals of the contexts are lists of passages, or lone texts.
+func TestOtherContexts(t *testing.T) {
+	check := func(name, content string, want [][]string) {
+		t.Helper()
+		if got := one(t, name, content).OtherContexts; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q, want %q", content, got, want)
+		}
+	}
+	check("x.jsonl", `{"question": "?", "other_contexts": [["a", {"text": "b"}], "c"]}`, [][]string{{"a", "b"}, {"c"}})
+	check("x.jsonl", `{"question": "?", "other_contexts": "a"}`, [][]string{{"a"}})
+	check("x.jsonl", `{"question": "?", "other_contexts": null}`, nil)
+	check("x.csv", "question,other_contexts\n?,\"[[\"\"a\"\"], [\"\"b\"\"]]\"\n", [][]string{{"a"}, {"b"}})
+}
+
 func TestMap(t *testing.T) {
 	path := write(t, "d.csv", "frage,answer,response,soll\nq,gold,mine,\"[\"\"r\"\"]\"\n")
 	samples, _, s, err := load(t, path, Options{Map: map[string]string{

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/assay-eval/assay/metrics"
@@ -17,6 +19,8 @@ type draft struct {
 	turns  []turn             // of a question that is a whole conversation
 	talk   []turn             // of a conversation in a column of its own
 	called []metrics.ToolCall // in that conversation, or in the history
+
+	prediction cell // what a system made of the row, in one object
 }
 
 // decode makes a sample of a record, the row-th of its file.
@@ -41,6 +45,9 @@ func (c *columns) decode(rec record, row int) (*metrics.Sample, error) {
 				return nil, fmt.Errorf("%s: %w", cell.column, err)
 			}
 		}
+	}
+	if err := d.predicted(d.prediction); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.prediction.column, err)
 	}
 	if len(d.ContextIDs) == 0 && len(d.ids) > 0 {
 		d.ContextIDs = d.ids
@@ -71,6 +78,8 @@ func (d *draft) set(field string, c cell) (err error) {
 		}
 	case "answer":
 		d.Answer, err = c.string()
+	case "prediction":
+		d.prediction = c
 	case "contexts":
 		d.Contexts, d.ids, err = c.passages()
 	case "context_ids":
@@ -97,6 +106,8 @@ func (d *draft) set(field string, c cell) (err error) {
 		err = object(c, &d.Relevance, `{"passage-7": 2}`)
 	case "other_answers":
 		d.OtherAnswers, _, err = c.passages()
+	case "other_contexts":
+		d.OtherContexts, err = c.lists()
 	case "tool_calls":
 		d.ToolCalls, err = c.toolCalls()
 	case "reference_tool_calls":
@@ -107,6 +118,46 @@ func (d *draft) set(field string, c cell) (err error) {
 		err = object(c, &d.Rubrics, `{"1": "misses the point", "5": "complete"}`)
 	}
 	return err
+}
+
+// object reports whether the cell is an object, or in a table its text.
+func (c cell) object() bool {
+	value := bytes.TrimSpace(c.value)
+	return len(value) > 1 && value[0] == '{' && (!c.text || json.Valid(value))
+}
+
+// predicted spreads what a system predicted over the sample, as unitxt has it: an object with an answer, contexts and
+// their ids. What else it holds is kept as extra columns.
+func (d *draft) predicted(c cell) error {
+	if value := bytes.TrimSpace(c.value); len(value) == 0 || string(value) == "null" {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if !c.object() || json.Unmarshal(c.value, &members) != nil {
+		return errors.New(`want an object such as {"answer": "Oslo", "contexts": ["Oslo is the capital."]}`)
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		value := members[name]
+		var err error
+		switch {
+		case name == "answer" && d.Answer != "", name == "contexts" && d.Contexts != nil,
+			name == "context_ids" && d.ContextIDs != nil:
+			err = errors.New("a column beside it says it, too")
+		case name == "answer" || name == "contexts" || name == "context_ids":
+			err = d.set(name, cell{value: value})
+		default:
+			if d.Extra == nil {
+				d.Extra = map[string]json.RawMessage{}
+			}
+			if _, taken := d.Extra[name]; !taken {
+				d.Extra[name] = value
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("its %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // json returns the cell as JSON.
@@ -196,6 +247,30 @@ func (c cell) passages() (texts, ids []string, err error) {
 		ids = nil
 	}
 	return texts, ids, nil
+}
+
+// lists decodes a list of which each entry is a list of texts, or one text. A lone text is a list of one.
+func (c cell) lists() ([][]string, error) {
+	if !c.list() {
+		texts, _, err := c.passages()
+		if len(texts) == 0 {
+			return nil, err
+		}
+		return [][]string{texts}, err
+	}
+	entries, err := c.elements()
+	if err != nil {
+		return nil, err
+	}
+	var lists [][]string
+	for i, value := range entries {
+		texts, _, err := cell{value: value}.passages()
+		if err != nil {
+			return nil, fmt.Errorf("number %d of the list: %w", i+1, err)
+		}
+		lists = append(lists, texts)
+	}
+	return lists, nil
 }
 
 // passage decodes one entry of a list of texts.

@@ -17,6 +17,8 @@ type Desk struct {
 	Book     *labels.Book
 	Samples  []*metrics.Sample               // in the order in which they are shown
 	Scale    int                             // labels are from 1 to Scale; 0: they are 0 and 1
+	Pairs    bool                            // labels are 1 for the sample's own side of a pair, 2 for its rival's
+	Seed     uint64                          // of which side of a pair is shown first
 	Question string                          // asked of each sample; "": none
 	Pick     func(sample string) labels.Pick // how one was picked; nil: each was as likely
 
@@ -129,6 +131,12 @@ func (d *Desk) pick(sample string) labels.Pick {
 // label is what a key stands for.
 func (d *Desk) label(key rune) (label int, ok bool) {
 	switch {
+	case d.Pairs && (key == '1' || key == '2'):
+		if label = int(key - '0'); d.turned(d.Samples[d.at].ID) {
+			label = 3 - label
+		}
+		return label, true
+	case d.Pairs:
 	case d.Scale > 0 && key >= '1' && key <= '0'+rune(d.Scale):
 		return int(key - '0'), true
 	case d.Scale == 0 && (key == '0' || key == 'n'):
@@ -141,7 +149,9 @@ func (d *Desk) label(key rune) (label int, ok bool) {
 
 func (d *Desk) keys() string {
 	labels := "1 yes, 0 no"
-	if d.Scale > 0 {
+	if d.Pairs {
+		labels = "1 the first, 2 the second"
+	} else if d.Scale > 0 {
 		labels = fmt.Sprintf("1 to %d", d.Scale)
 	}
 	return labels + " | b back, s skip, m more, q quit"

@@ -28,6 +28,9 @@ func (d *Desk) show(screen *screen) {
 	room := screen.height - len(foot) - 3 // the title, an empty line, and where the cursor stands
 
 	texts := textsOf(sample)
+	if d.Pairs {
+		texts = d.pairTexts(sample)
+	}
 	body := overview(texts, screen.width, room)
 	if d.page > 0 {
 		pages := [][]string{whole(texts, screen.width)}

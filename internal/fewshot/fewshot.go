@@ -41,7 +41,7 @@ func Read(ctx context.Context, path string) (*File, error) {
 	if path == "-" {
 		return nil, errors.New("examples are read from a file, not from standard input")
 	}
-	data, err := open(ctx, path)
+	data, err := dataset.Open(ctx, path, dataset.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -70,21 +70,6 @@ func Read(ctx context.Context, path string) (*File, error) {
 func Fits(ctx context.Context, m metrics.Models, prompt *prompts.Prompt) error {
 	_, err := ask.Yes(ctx, m, prompt, prompt.Example.Data)
 	return err
-}
-
-// open opens a file, of which a column Document is the context if there is no other: so ARES names it.
-func open(ctx context.Context, path string) (*dataset.Reader, error) {
-	data, err := dataset.Open(ctx, path, dataset.Options{})
-	if err != nil || data.Summary().Filled[metrics.Contexts] > 0 {
-		return data, err
-	}
-	for _, c := range data.Summary().Columns {
-		if len(c.Fields) == 0 && strings.EqualFold(c.Name, "document") {
-			data.Close()
-			return dataset.Open(ctx, path, dataset.Options{Map: map[string]string{"contexts": c.Name}})
-		}
-	}
-	return data, nil
 }
 
 func shotOf(s *metrics.Sample) (prompts.Shot, error) {

@@ -28,6 +28,8 @@ func documentOf(result any) (*document, error) {
 		d.sections = ppi(r)
 	case *study.Ranking:
 		d.sections = ranked(r)
+	case *study.ComponentScores:
+		d.sections = components(r)
 	case *study.Calibrated:
 		d.sections = calibrated(r)
 	case *study.JudgeFile:
@@ -154,11 +156,23 @@ func preferences(all *study.Preferences) []section {
 func wikiEval(all *study.WikiEvalAgreement) []section {
 	t := section{header: []string{"metric", "pairs", "prefers the good one", "wins", "ties", "losses", "left out"}}
 	var notes []string
+	if all.Field != "" {
+		t.header[2] = "prefers as people do"
+		notes = append(notes, "what people prefer is the label "+all.Field)
+	}
 	for _, p := range all.Metrics {
 		t.rows = append(t.rows, []any{p.Metric, p.N, estimate{p.Agreement}, p.Wins, p.Ties, p.Losses, p.LeftOut})
 		notes = append(notes, prefixed(p.Metric+": ", p.Warnings)...)
 	}
-	return []section{t, {notes: notes}}
+	if all.Table == nil {
+		return []section{t, {notes: notes}}
+	}
+	paper := section{header: []string{"", "faithfulness", "answer relevance", "context relevance"}}
+	for _, m := range all.Table {
+		paper.rows = append(paper.rows, []any{m.Method, estimate{m.Faithfulness}, estimate{m.AnswerRelevance},
+			estimate{m.ContextRelevance}})
+	}
+	return []section{t, paper, {notes: notes}}
 }
 
 func prefixed(prefix string, list []string) []string {
@@ -239,6 +253,12 @@ func ppi(r *study.PPI) []section {
 	row := func(what string, b study.Bounds) {
 		t.rows = append(t.rows, []any{what, value(b.Estimate), interval{b.Lo, b.Hi}, value(b.Hi - b.Lo)})
 	}
+	if r.Gold != "" {
+		row(fmt.Sprintf("%s of %d rows and %d labels of others", r.Metric, r.Unlabeled, r.Labeled),
+			study.Bounds{Estimate: r.Estimate, Lo: r.Lo, Hi: r.Hi})
+		t.rows = append(t.rows, []any{"the metric alone, uncorrected", value(r.Imputed), "", ""})
+		return []section{t, {notes: r.Warnings}}
+	}
 	row(fmt.Sprintf("%d labels and %s of %d rows", r.Labeled, r.Metric, r.Labeled+r.Unlabeled),
 		study.Bounds{Estimate: r.Estimate, Lo: r.Lo, Hi: r.Hi})
 	row(fmt.Sprintf("%d labels alone", r.Labeled), r.Classical)
@@ -263,11 +283,16 @@ func ranked(r *study.Ranking) []section {
 		dirs = append(dirs, sys.Run)
 	}
 	name := shortNames(dirs)
-	t := section{header: []string{"system", "estimate", "interval", "λ", "labels", "rows", "labels alone"}}
+	t := section{header: []string{"system", "estimate", "interval", "λ", "labels", "rows", "labels alone",
+		"metric alone"}}
 	var notes, warnings []string
 	for _, sys := range r.Systems {
+		rows, alone := sys.Labeled+sys.Unlabeled, any(interval{sys.Classical.Lo, sys.Classical.Hi})
+		if sys.Gold != "" { // the labels are of other rows, and alone say nothing of these
+			rows, alone = sys.Unlabeled, ""
+		}
 		t.rows = append(t.rows, []any{name(sys.Run), value(sys.Estimate), interval{sys.Lo, sys.Hi}, value(sys.Lambda),
-			sys.Labeled, sys.Labeled + sys.Unlabeled, interval{sys.Classical.Lo, sys.Classical.Hi}})
+			sys.Labeled, rows, alone, value(sys.Imputed)})
 		warnings = append(warnings, prefixed(name(sys.Run)+": ", sys.Warnings)...)
 	}
 	for _, d := range r.Pairs {
@@ -279,7 +304,48 @@ func ranked(r *study.Ranking) []section {
 			name(d.Second), name(d.First), signed(d.Difference), shift{d.Lo, d.Hi}, pValue(d.P),
 			pValue(d.PHolm), verdict))
 	}
+	if k := r.Tau; k != nil {
+		notes = append(notes, tauLines(k)...)
+	}
 	return []section{t, {notes: append(notes, warnings...)}}
+}
+
+// components tells how the parts of a RAG do.
+func components(c *study.ComponentScores) []section {
+	t := section{header: []string{"part", "score", "n", "questions"}}
+	for _, part := range c.Components {
+		t.rows = append(t.rows, []any{part.Name, estimate{part.Value}, part.N, strings.Join(part.Types, ", ")})
+	}
+	list := []section{t}
+	for _, kind := range []struct {
+		name  string
+		parts []study.Part
+	}{{"questions", c.Types}, {"topic", c.Topics}} {
+		t := section{header: []string{kind.name, "mean", "n"}}
+		for _, p := range kind.parts {
+			t.rows = append(t.rows, []any{p.Name, estimate{p.Mean}, p.N})
+		}
+		if t.rows != nil {
+			list = append(list, t)
+		}
+	}
+	return append(list, section{notes: append([]string{"scores are means of " + c.Metric}, c.Warnings...)})
+}
+
+// tauLines say how far rankings agree with the true one.
+func tauLines(k *study.Tau) []string {
+	tau := func(v *float64) string {
+		if v == nil {
+			return "undefined, as all are equal,"
+		}
+		return number(*v)
+	}
+	list := []string{fmt.Sprintf("Kendall's tau with the true ranking of %d systems: %s by the estimates, %s by the metric "+
+		"alone; %d of the intervals hold the true value", k.N, tau(k.Estimates), tau(k.Metric), k.Covered)}
+	if len(k.Missing) > 0 {
+		list = append(list, "how good they are is not known of "+strings.Join(k.Missing, ", "))
+	}
+	return list
 }
 
 func calibrated(c *study.Calibrated) []section {

@@ -27,18 +27,26 @@ func studies(name string) []any {
 			P: 0.5}}}
 	system := study.PPI{Run: name, Metric: name, Estimate: 0.5, Lo: 0.25, Hi: 0.75, Level: 0.95, Labeled: 4,
 		Unlabeled: 6, Warnings: []string{name}}
+	gold := system
+	gold.Gold = name
 	return []any{
 		&study.Agreement{MetricAgreement: m, Metrics: []study.MetricAgreement{m}, Binary: true,
 			Raters: &study.RaterAgreement{Raters: 2, N: 7, Others: []*study.Estimate{nil, e(0.5)}}},
 		&study.Preferences{Metrics: []study.Preference{{Metric: name, N: 4, Agreement: e(0.5)}}},
-		&study.WikiEvalAgreement{Metrics: []study.WikiEvalShare{{Metric: name, N: 3, Agreement: e(0.5)}}},
+		&study.WikiEvalAgreement{Metrics: []study.WikiEvalShare{{Metric: name, N: 3, Agreement: e(0.5)}},
+			Table: []study.WikiEvalMethod{{Method: name, Faithfulness: e(0.5)}}, Field: name},
 		&study.Comparison{Dirs: []string{"base", name, "other"},
 			Metrics: []study.Difference{{Name: name, Run: name, Difference: 1.0 / 3, Lo: ptr(-0.5), Hi: ptr(0.5),
 				P: 0.25, Changed: []study.Changed{{Sample: name, Value: 1, Difference: 1}},
 				Detect: &study.Detectable{Power: 0.8, Difference: 0.05, Rows: 100}}}},
 		&system,
-		&study.Ranking{Systems: []study.PPI{system},
-			Pairs: []study.Decision{{First: name, Second: name, Better: name}}},
+		&study.Ranking{Systems: []study.PPI{system, gold},
+			Pairs: []study.Decision{{First: name, Second: name, Better: name}},
+			Tau:   &study.Tau{N: 2, Estimates: ptr(0.5), Missing: []string{name}}},
+		&gold,
+		&study.ComponentScores{Metric: name, Components: []study.Component{{Name: "router"}, {Name: "generator", N: 2,
+			Value: e(0.5), Types: []string{name}}}, Types: []study.Part{{Name: name, N: 2, Mean: e(0.5)}},
+			Warnings: []string{name}},
 		&study.Calibrated{Losses: map[string]float64{"platt": 0.5, "constant": 0.75},
 			After: study.Quality{Brier: e(0.25)}, Warnings: []string{name}},
 		&study.JudgeFile{Figures: figures, Training: study.JudgeTraining{Method: "linear",

@@ -45,13 +45,16 @@ type ppiModel struct {
 //	λ        = Cov(y, f) / ((1 + n/N) Var(f, f')), kept in [0, 1]
 //
 // for n rows with label y and score f and N others with score f'. Variances are population variances, as there. The
-// groups in o are those of the labelled rows and then of the others; rows of one group are then taken together.
+// groups in o are those of the labelled rows and then of the others; rows of one group are then taken together. Labels
+// that are all equal show no variance, and so none that scores could explain: then λ is 0 and the interval the [Exact]
+// one, for which o must say what labels could be.
 func NewPPI(labels, scores, others []float64, o Options) (*PPI, error) {
 	return newPPI(labels, scores, others, -1, o)
 }
 
 // NewPlainPPI is the estimate with λ = 1 (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382), which
-// ARES uses.
+// ARES uses. It is also right where the labelled rows are no sample of the others, as long as scores are as far from
+// labels in both. Where they are as far from them in all labelled rows, the exact interval of that is added.
 func NewPlainPPI(labels, scores, others []float64, o Options) (*PPI, error) {
 	return newPPI(labels, scores, others, 1, o)
 }
@@ -81,13 +84,13 @@ func newPPI(labels, scores, others []float64, lambda float64, o Options) (*PPI, 
 	if deviation > 0 {
 		p.Effective = float64(n) * alone * alone / (deviation * deviation)
 	}
-	switch {
-	case p.model.label == 0:
-		return nil, fmt.Errorf("all %d labels are equal: label more rows", n)
-	case n < 50:
+	if n < 50 {
 		p.warn("only %d labels: the interval is rough below 50", n)
 	}
-	if p.Lambda == 0 && len(others) > 0 && lambda < 0 {
+	if err := p.bound(part, o); err != nil {
+		return nil, err
+	}
+	if p.Lambda == 0 && p.model.label > 0 && len(others) > 0 && lambda < 0 {
 		p.warn("the scores do not go with the labels: the estimate is that of the labels alone")
 	}
 	if part.units > 0 {
@@ -95,6 +98,42 @@ func newPPI(labels, scores, others []float64, lambda float64, o Options) (*PPI, 
 			n+len(others), part.units)
 	}
 	return p, nil
+}
+
+// bound puts the exact interval where labels, or their distances from the scores, are all equal.
+func (p *PPI) bound(rows parts, o Options) error {
+	n := len(rows.labels)
+	units := n
+	if rows.groups != nil {
+		units = len(unitsOf(n, o.Groups[:n]))
+	}
+	equal := func(value func(i int) float64) bool {
+		for i := range n {
+			if value(i) != value(0) {
+				return false
+			}
+		}
+		return true
+	}
+	if equal(func(i int) float64 { return rows.labels[i] }) {
+		if o.Min == o.Max {
+			return fmt.Errorf("all %d labels are equal, and what else they could be is not known: label more rows", n)
+		}
+		p.Alone = exactly(rows.labels[0], units, o)
+		if p.Lambda == 0 {
+			p.Interval = p.Alone
+		}
+		p.warn("all %d labels are %v: the interval says how far others could pull the mean", n, rows.labels[0])
+	}
+	apart := func(i int) float64 { return rows.labels[i] - rows.scores[i] }
+	if p.Lambda == 1 && o.Min < o.Max && equal(apart) {
+		o.Min, o.Max = o.Min-o.Max, o.Max-o.Min
+		more := exactly(apart(0), units, o)
+		p.Interval.Lo += more.Lo - apart(0)
+		p.Interval.Hi += more.Hi - apart(0)
+		p.warn("scores are as far from the labels in all %d rows: the interval says how far others could be", n)
+	}
+	return nil
 }
 
 func (p *PPI) warn(format string, args ...any) {
@@ -237,6 +276,12 @@ func normalInterval(v, deviation, level float64) Interval {
 // P is the two-sided p-value of the hypothesis that the mean label is v.
 func (p *PPI) P(v float64) float64 {
 	return NormalP(p.Estimate-v, (p.Interval.Hi-p.Interval.Lo)/2, p.Interval.Level)
+}
+
+// NormalMean is the mean of values with its normal interval; values of one group are taken together.
+func NormalMean(values []float64, o Options) (float64, Interval) {
+	mean, deviation := newParts(values, make([]float64, len(values)), nil, o).estimate(0)
+	return mean, normalInterval(mean, deviation, o.level())
 }
 
 func sum(values []float64) float64 {

@@ -216,7 +216,28 @@ func TestPPIDegenerate(t *testing.T) {
 		!strings.Contains(err.Error(), "equal") {
 		t.Errorf("equal labels: %v", err)
 	}
-	p, err := NewPPI([]float64{1, 0, 1}, []float64{0.5, 0.4, 0.1}, nil, Options{})
+	// Of 59 labels that are all 1, a share of others of 0.05 would have shown none with the probability 0.95^59 = 0.0485:
+	// the rule of three.
+	ones, fs := make([]float64, 59), make([]float64, 59)
+	for i := range ones {
+		ones[i], fs[i] = 1, float64(i%3)/2
+	}
+	p, err := NewPPI(ones, fs, []float64{1, 0, 0.5}, Options{Max: 1})
+	if err != nil || p.Estimate != 1 || p.Lambda != 0 || p.Interval.Method != Exact || p.Interval != p.Alone ||
+		p.Interval.Hi != 1 || !near(math.Pow(p.Interval.Lo, 59), 0.05, 1e-12) {
+		t.Errorf("59 labels of 1: %+v %v", p, err)
+	}
+	// Scores that are right on all of them leave λ = 1 the interval of the others, 1/2 ± 0 here, and that bound.
+	p, err = NewPlainPPI(ones, ones, []float64{0.5, 0.5}, Options{Max: 1})
+	bound := 1 - math.Pow(0.05, 1.0/59)
+	if err != nil || p.Estimate != 0.5 || !near(p.Interval.Lo, 0.5-bound, 1e-12) || !near(p.Interval.Hi, 0.5+bound, 1e-12) {
+		t.Errorf("scores that are right: %+v %v", p, err)
+	}
+	mean, i := NormalMean([]float64{1, 0, 1, 1}, Options{})
+	if mean != 0.75 || !near(i.Hi, 0.75+1.9599639845*math.Sqrt(0.1875/4), 1e-9) {
+		t.Errorf("a mean: %v, %+v", mean, i)
+	}
+	p, err = NewPPI([]float64{1, 0, 1}, []float64{0.5, 0.4, 0.1}, nil, Options{})
 	if err != nil || p.Lambda != 0 || p.Estimate != p.Classical || p.Interval != p.Alone {
 		t.Errorf("no further rows: %+v %v", p, err)
 	}

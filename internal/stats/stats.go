@@ -340,14 +340,14 @@ func shareBelow(values []float64, v, tolerance float64) float64 {
 }
 
 func (m *Mean) exact(o Options, units int) *Interval {
-	v := m.least
-	p := -math.Expm1(math.Log1p(-o.Level) / float64(units)) // (1-p)^n = 1-level
-	return &Interval{
-		Lo:     v - p*max(v-o.Min, 0),
-		Hi:     v + p*max(o.Max-v, 0),
-		Level:  o.Level,
-		Method: Exact,
-	}
+	i := exactly(m.least, units, o)
+	return &i
+}
+
+// exactly is the exact interval of a mean of n values that are all v.
+func exactly(v float64, n int, o Options) Interval {
+	p := -math.Expm1(math.Log1p(-o.level()) / float64(n)) // (1-p)^n = 1-level
+	return Interval{Lo: v - p*max(v-o.Min, 0), Hi: v + p*max(o.Max-v, 0), Level: o.level(), Method: Exact}
 }
 
 // within keeps rounding from carrying a mean, or an end of its interval, beyond the values.

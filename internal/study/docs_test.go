@@ -18,7 +18,7 @@ func TestStatisticsDocs(t *testing.T) {
 	}
 	page := string(b)
 	types := map[string]any{"comparison": &Comparison{}, "agreement": &Agreement{}, "preferences": &Preferences{},
-		"ppiResult": &PPI{}, "ranked": &Ranking{}, "calibrated": &Calibrated{}}
+		"ppiResult": &PPI{}, "ranked": &Ranking{}, "calibrated": &Calibrated{}, "components": &ComponentScores{}, "wikiEval": &WikiEvalAgreement{}}
 	seen := 0
 	for _, block := range regexp.MustCompile("(?s)```json (\\w+)\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		d := json.NewDecoder(strings.NewReader(block[2]))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/internal/study/labels"
@@ -187,7 +188,7 @@ func TestWikiEval(t *testing.T) {
 			}
 		}
 	}
-	a, err := WikiEval(t.Context(), run, AgreeOptions{})
+	a, err := WikiEval(t.Context(), run, nil, AgreeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,9 +196,61 @@ func TestWikiEval(t *testing.T) {
 		!is(s.Agreement, 0.5) {
 		t.Errorf("%+v", s)
 	}
-	if _, err := WikiEval(t.Context(), scores("b", 1), AgreeOptions{}); err == nil ||
+	if _, err := WikiEval(t.Context(), scores("b", 1), nil, AgreeOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "no pairs") {
 		t.Errorf("no pairs: %v", err)
+	}
+}
+
+// A metric that ranks is asked on the worse row alone: it won 0, tied and won 1 against the good one. Where people prefer
+// the worse row of the first pair, the metric does not agree there; where they are divided, the pair is left out. The
+// three metrics make the three lines of the paper's table.
+func TestWikiEvalRanks(t *testing.T) {
+	run := &runs.Scores{Run: &runs.Run{Dir: "a"}, Group: map[string]string{}, Of: map[string]map[string]float64{}}
+	for _, name := range []string{"context_relevance/rank", "context_relevance/sentences", "faithfulness/judge_score"} {
+		run.Manifest.Config.Metrics = append(run.Manifest.Config.Metrics, runs.Metric{Name: name, Max: 1})
+		run.Of[name] = map[string]float64{}
+	}
+	for i, v := range []float64{0, 0.5, 1} {
+		group := fmt.Sprint("g", i)
+		for _, kind := range []string{"/good", "/padded", "/ungrounded"} {
+			run.Samples, run.Group[group+kind] = append(run.Samples, group+kind), group
+		}
+		run.Of["context_relevance/rank"][group+"/padded"] = v
+		run.Of["context_relevance/sentences"][group+"/padded"] = 0.2
+		run.Of["context_relevance/sentences"][group+"/good"] = 0.8
+		run.Of["faithfulness/judge_score"][group+"/ungrounded"] = 0.9
+		run.Of["faithfulness/judge_score"][group+"/good"] = 0.8
+	}
+	a, err := WikiEval(t.Context(), run, nil, AgreeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := a.Metrics[0]; s.N != 3 || s.Wins != 1 || s.Ties != 1 || s.Losses != 1 || !is(s.Agreement, 0.5) {
+		t.Errorf("%+v", s)
+	}
+	if len(a.Table) != 3 || !is(a.Table[0].ContextRelevance, 1) || a.Table[0].Faithfulness != nil ||
+		!is(a.Table[1].Faithfulness, 0) || !is(a.Table[2].ContextRelevance, 0.5) {
+		t.Errorf("%+v", a.Table)
+	}
+	path := filepath.Join(t.TempDir(), "labels.jsonl")
+	text := `{"sample": "g0/padded", "label": 1}
+{"sample": "g1/padded", "label": [1, 2]}
+{"sample": "g2/padded", "label": 1}
+`
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	l, err := (&labels.Source{File: path}).Load(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err = WikiEval(t.Context(), run, l, AgreeOptions{Metrics: []string{"context_relevance/rank"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := a.Metrics[0]; a.Field != "label" || s.N != 2 || s.LeftOut != 1 || s.Wins != 1 || s.Losses != 1 {
+		t.Errorf("%+v", a)
 	}
 }
 
@@ -245,6 +298,63 @@ func system(t *testing.T, run *runs.Scores, l *labels.Set) *System {
 	return sys
 }
 
+// By hand: the gold rows are labelled 1, 0, 1, 1 and scored 0.9, 0.2, 0.6, 0.7: scores are 0.15 too low in the mean, and
+// so are those of the systems, whose rows are others. λ is 1: with another, labels of other rows would pull the estimate
+// to their own mean. What both are corrected by does not tell two systems apart.
+func TestGold(t *testing.T) {
+	gold := scores("gold", 0.9, 0.2, 0.6, 0.7)
+	metric := gold.Manifest.Config.Metrics[0]
+	l := labelled(t, gold, "", "1", "0", "1", "1")
+	of := func(run *runs.Scores) *System {
+		t.Helper()
+		sys, err := NewGoldSystem(run, gold, metric, l, 0.95)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sys
+	}
+	a, b := of(scores("runs/a", 0.1, 0.4, 0.1, 0.2)), of(scores("runs/b", 0.3, 0.7, 0.3, 0.5, none))
+	p := a.PPI(0)
+	// The variances are 0.06/4 of the system's scores (0.015) and of 0.1, -0.2, 0.4, 0.3 less 0.15: 0.21/4 (0.0525).
+	half := 1.9599639845 * math.Sqrt(0.015/4+0.0525/4)
+	if p.Gold != "gold" || p.Lambda != 1 || !near(p.Estimate, 0.2+0.15) || !near(p.Hi-p.Estimate, half) ||
+		p.Labeled != 4 || p.Unlabeled != 4 || !near(p.Imputed, 0.2) || p.Buy != nil ||
+		!strings.Contains(strings.Join(p.Warnings, ";"), "errs on the rows of runs/a as it does on those") {
+		t.Errorf("%+v", p)
+	}
+	if p := b.PPI(0); !strings.Contains(strings.Join(p.Warnings, ";"), "1 rows have no score") {
+		t.Errorf("%+v", p.Warnings)
+	}
+	r, err := Rank(t.Context(), []*System{a, b}, 0, map[string]float64{"a": 0.3, "runs/b": 0.6, "other": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := r.Pairs[0]
+	// b's scores are 0.2, 0.3, 0.2, 0.3 above a's: 0.25, with the variance 0.0025.
+	if !d.Paired || d.First != "runs/b" || !near(d.Difference, -0.25) ||
+		!near(d.Hi-d.Difference, 1.9599639845*math.Sqrt(0.0025/4)) || d.Better != "runs/b" {
+		t.Errorf("%+v", d)
+	}
+	if k := r.Tau; k.N != 2 || *k.Estimates != 1 || *k.Metric != 1 || k.Covered != 2 || k.Missing != nil {
+		t.Errorf("%+v", k)
+	}
+	r, err = Rank(t.Context(), []*System{a, of(scores("c", 0.3, 0.3))}, 0, map[string]float64{"a": 0.3})
+	if err != nil || r.Pairs[0].Paired || r.Tau.Estimates != nil || len(r.Tau.Missing) != 1 {
+		t.Errorf("other rows: %+v, %+v, %v", r.Pairs, r.Tau, err)
+	}
+	other := scores("other", 0.5, 0.6)
+	other.Manifest.Config.Judge = &backend.Identity{Name: "large", Digest: "sha256:01"}
+	gold.Manifest.Config.Judge = &backend.Identity{Name: "small", Digest: "sha256:00"}
+	if _, err := NewGoldSystem(other, gold, metric, l, 0.95); err == nil || !strings.Contains(err.Error(),
+		"was scored with another judge, small") {
+		t.Errorf("another judge: %v", err)
+	}
+	if _, err := NewGoldSystem(other, gold, runs.Metric{Name: "other/made"}, l, 0.95); err == nil ||
+		!strings.Contains(err.Error(), "gold has no scores of other/made") {
+		t.Errorf("another metric: %v", err)
+	}
+}
+
 // The better system comes first; on the same rows they are compared row by row.
 func TestRank(t *testing.T) {
 	var good, poor []float64
@@ -258,7 +368,7 @@ func TestRank(t *testing.T) {
 	}
 	a, b := scores("poor", poor...), scores("good", good...)
 	r, err := Rank(t.Context(), []*System{system(t, a, labelled(t, a, "", no...)),
-		system(t, b, labelled(t, b, "", yes...))}, 0)
+		system(t, b, labelled(t, b, "", yes...))}, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +422,7 @@ func TestEnds(t *testing.T) {
 				CompareOptions{Power: 0.8})
 			return err
 		},
-		"rank": func() error { _, err := Rank(ctx, []*System{sys, sys}, 0); return err },
+		"rank": func() error { _, err := Rank(ctx, []*System{sys, sys}, 0, nil); return err },
 		"figures": func() error {
 			r := &JudgeRows{features: []string{"length/words"}, sets: make([]JudgeSet, 1)}
 			r.label.Max = 1

@@ -30,8 +30,14 @@ type (
 		Contexts []string
 		History  []metrics.Turn
 	}
-	questionData struct{ Title, Text string }
+	questionData struct {
+		Title, Text string
+		About       string // the part of the text that a further question is to be about
+	}
 	severalData  struct{ First, Second string }
+	hopData      struct{ First, Second, Entity string }
+	rewriteData  struct{ Type, Question, Text, Other string }
+	rephraseData struct{ Question, Persona, Style string }
 	groundedData struct{ Question, Text, Answer string }
 )
 
@@ -39,18 +45,30 @@ type (
 var (
 	answerPrompt          = prompt("answer", answerExample, "<question>")
 	standalonePrompt      = prompt("standalone", answerExample, "<question>")
-	questionPrompt        = taught(prompt("question", questionData{"<title>", "<text>"}, "<text>"), questionShot)
+	questionPrompt        = taught(prompt("question", questionExample, "<text>"), questionShot)
 	questionSeveralPrompt = prompt("question_several", severalData{"<text>", "<question>"}, "<question>")
 	groundedPrompt        = taught(prompt("grounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>"),
 		groundedShot)
 	contradictionPrompt = taught(prompt("contradiction", groundedData{"<question>", "<text>", "<answer>"},
 		"<question>"), contradictionShot)
-	ungroundedPrompt = prompt("ungrounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
-	incompletePrompt = prompt("incomplete", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	ungroundedPrompt     = prompt("ungrounded", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	claimPrompt          = prompt("claim", questionExample, "<text>")
+	claimAnswerPrompt    = prompt("claim_answer", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	dialoguePrompt       = prompt("dialogue", questionExample, "<text>")
+	dialogueReplyPrompt  = prompt("dialogue_reply", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
+	questionHopPrompt    = prompt("question_hop", hopData{"<text>", "<question>", "<entity>"}, "<entity>")
+	outsidePrompt        = prompt("outside", questionData{Title: "<title>", Text: "<text>"}, "<text>")
+	rewritePrompt        = prompt("rewrite", rewriteData{"complex", "<question>", "<text>", "<other>"}, "<question>")
+	conversationalPrompt = prompt("conversational", groundedData{"<question>", "<text>", ""}, "<question>")
+	rephrasePrompt       = prompt("rephrase", rephraseData{"<question>", "<persona>", "misspelled"}, "<question>")
+	incompletePrompt     = prompt("incomplete", groundedData{"<question>", "<text>", "<answer>"}, "<question>")
 )
 
 // answerExample is a question within a conversation.
 var answerExample = answerData{"<question>", []string{"<text>"}, []metrics.Turn{{Role: backend.User, Said: "<history>"}}}
+
+// questionExample is a passage to ask about.
+var questionExample = questionData{"<title>", "<text>", "<about>"}
 
 // taught is a prompt that takes few-shot examples of the user's.
 func taught(p *prompts.Prompt, shot func(*prompts.Shot) (any, string)) *prompts.Prompt {
@@ -99,8 +117,9 @@ func prompt(name string, data any, shown string) *prompts.Prompt {
 
 // Prompts returns the built-in prompts, by name.
 func Prompts() []*prompts.Prompt {
-	return []*prompts.Prompt{answerPrompt, contradictionPrompt, groundedPrompt, incompletePrompt, questionPrompt,
-		questionSeveralPrompt, standalonePrompt, ungroundedPrompt}
+	return []*prompts.Prompt{answerPrompt, claimPrompt, claimAnswerPrompt, contradictionPrompt,
+		conversationalPrompt, dialoguePrompt, dialogueReplyPrompt, groundedPrompt, incompletePrompt, questionPrompt,
+		questionSeveralPrompt, standalonePrompt, questionHopPrompt, outsidePrompt, rephrasePrompt, rewritePrompt, ungroundedPrompt}
 }
 
 // Versions returns the version and digest of each prompt that is asked with own in place, for a record of it.

@@ -17,11 +17,17 @@ var pointers = []string{"the text", "the texts", "this text", "the passage", "th
 
 // checkQuestion looks at the form of a question.
 func checkQuestion(text string) string {
+	if !strings.ContainsAny(text, "?？؟\u037e") {
+		return "the question has no question mark"
+	}
+	return checkAlone(text)
+}
+
+// checkAlone looks whether what stands in the place of a question can stand alone.
+func checkAlone(text string) string {
 	words := tokenize.Words(text)
 	normal := " " + tokenize.Normalize(text) + " "
 	switch {
-	case !strings.ContainsAny(text, "?？؟\u037e"):
-		return "the question has no question mark"
 	case len(words) < 3 && len(text) < 12:
 		return "the question is too short"
 	case len(words) > 40:
@@ -35,7 +41,7 @@ func checkQuestion(text string) string {
 // oneLine is the first line of a reply, without a label or quotation marks around it.
 func oneLine(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	for _, label := range []string{"Question:", "Answer:", "Wrong answer:", "Poor answer:"} {
+	for _, label := range []string{"Question:", "Answer:", "Wrong answer:", "Poor answer:", "Claim:", "Turn:", "Text:"} {
 		text = strings.TrimSpace(strings.TrimPrefix(text, label))
 	}
 	if n := len(text); n > 1 && text[0] == '"' && text[n-1] == '"' {
@@ -99,10 +105,17 @@ func checkAnswer(question, answer, text string) string {
 		return "the passage does not answer the question"
 	case tokenize.Normalize(answer) == tokenize.Normalize(question):
 		return "the answer repeats the question"
+	case holdsLink(answer):
+		return "the answer holds a link"
 	case grounded(answer, text) < minGrounded:
 		return "the answer is not from the passage"
 	}
 	return ""
+}
+
+// holdsLink reports whether a text holds a web address.
+func holdsLink(text string) bool {
+	return strings.Contains(text, "://") || strings.Contains(strings.ToLower(text), "www.")
 }
 
 // checkOther looks at an answer that must not be the true one: one that the text does not bear out.

@@ -43,7 +43,23 @@ const (
 	Several      Type = "several"      // it takes two
 	Unanswerable Type = "unanswerable" // the passage that answers it is withheld
 	Noisy        Type = "noisy"        // the passage that answers it stands among others
+
+	MultiHop       Type = "multihop"       // it takes two passages that speak of the same name, one after the other
+	Complex        Type = "complex"        // what it is about is described, not named
+	Reasoning      Type = "reasoning"      // two things that the passage says must be put together
+	Conditional    Type = "conditional"    // with a condition, on which the answer depends
+	Double         Type = "double"         // it asks two things
+	Distracting    Type = "distracting"    // it mentions something else first
+	Situational    Type = "situational"    // it begins with who asks and why
+	Conversational Type = "conversational" // in two messages, of which the second points to the first
+	Outside        Type = "outside"        // no passage answers it
 )
+
+// AllTypes are the types of questions, in the order in which they are described.
+func AllTypes() []Type {
+	return []Type{Single, Several, MultiHop, Unanswerable, Noisy, Complex, Reasoning, Conditional, Double, Distracting,
+		Situational, Conversational, Outside}
+}
 
 // ParseTypes returns the types of names, each once.
 func ParseTypes(names []string, r Recipe) ([]Type, error) {
@@ -51,15 +67,18 @@ func ParseTypes(names []string, r Recipe) ([]Type, error) {
 	for _, name := range names {
 		t := Type(strings.TrimSpace(name))
 		switch {
-		case !slices.Contains([]Type{Single, Several, Unanswerable, Noisy}, t):
-			return nil, fmt.Errorf("unknown type of question %q: single, several, unanswerable or noisy", name)
+		case !slices.Contains(AllTypes(), t):
+			return nil, fmt.Errorf("unknown type of question %q: one of %s", name,
+				strings.Trim(fmt.Sprint(AllTypes()), "[]"))
+		case t == Outside && r != Questions:
+			return nil, fmt.Errorf("questions of type %q are for the recipe questions; the others have unanswerable", name)
 		case slices.Contains(types, t):
 			return nil, fmt.Errorf("the type %q is named twice", name)
 		case r == WikiEval && t != Single:
 			return nil, fmt.Errorf("the recipe wikieval has no questions of type %q: only single", name)
 		case r == Questions && (t == Unanswerable || t == Noisy):
 			return nil, fmt.Errorf("the type %q is about the contexts of a row, and the recipe questions writes none: "+
-				"only single and several", name)
+				"it has outside", name)
 		}
 		types = append(types, t)
 	}
@@ -71,13 +90,20 @@ func ParseTypes(names []string, r Recipe) ([]Type, error) {
 
 // A Maker makes test sets. See [NewMaker].
 type Maker struct {
-	Writer    *Writer
-	Retriever *corpus.Retriever
-	Recipe    Recipe
-	Types     []Type
-	N         int // questions to keep, shared among the types
+	Writer     *Writer
+	Retriever  *corpus.Retriever
+	Recipe     Recipe
+	Types      []Type
+	N          int   // questions to keep, shared among the types
+	Style      Style // of what is asked; "": questions
+	PerPassage int   // how many questions each passage is asked about, at most; 0: one
 
-	index map[string]int // of passages, by id
+	Personas    []string     // who asks, in words, one drawn for each question; none: nobody in particular
+	QueryStyles []QueryStyle // in which form, one drawn for each question; none: as the model writes it
+
+	index   map[string]int   // of passages, by id
+	names   [][]string       // in each passage
+	sharing map[string][]int // the passages that share a name
 }
 
 // NewMaker returns a Maker of n questions. The retriever is one by both methods, for the round trip.
@@ -85,6 +111,9 @@ func NewMaker(w *Writer, r *corpus.Retriever, recipe Recipe, types []Type, n int
 	m := &Maker{Writer: w, Retriever: r, Recipe: recipe, Types: types, N: n, index: make(map[string]int)}
 	for i, p := range r.Passages {
 		m.index[p.ID] = i
+	}
+	if slices.Contains(types, MultiHop) {
+		m.linked()
 	}
 	return m
 }
@@ -98,21 +127,28 @@ const (
 	partnerTop = 5  // the second passage of a question of two must be among so many
 	distractor = 3  // passages beside the one of a noisy question, and instead of that of an unanswerable one
 	padding    = 2  // passages that pad a context
+	nearest    = 10 // passages by words that a hard negative is drawn from
 )
 
 // A Draft is what became of one passage, in the journal. Passages are given by their ids.
 type Draft struct {
-	Type          Type     `json:"type"`
-	Passages      []string `json:"passages"` // the question's own: one, or two of the type several
-	Question      string   `json:"question,omitempty"`
-	Answer        string   `json:"answer,omitempty"`
-	Others        []string `json:"others,omitempty"` // passages found for the question that are not its own, best first
-	Contradiction string   `json:"contradiction,omitempty"`
-	Ungrounded    string   `json:"ungrounded,omitempty"`
-	Incomplete    string   `json:"incomplete,omitempty"`
-	Lost          bool     `json:"lost,omitempty"`    // the question does not find its passage at all: a negative
-	Dropped       string   `json:"dropped,omitempty"` // why nothing came of it
-	Detail        string   `json:"detail,omitempty"`  // of the reason
+	Type          Type       `json:"type"`
+	Further       int        `json:"further,omitempty"` // of the questions about its passage, from 0
+	Passages      []string   `json:"passages"`          // the question's own: one, or two of the type several
+	Entity        string     `json:"entity,omitempty"`  // the name that two passages share
+	Question      string     `json:"question,omitempty"`
+	Plain         string     `json:"plain,omitempty"` // the question before it was rewritten, if it was
+	Intro         string     `json:"intro,omitempty"` // what was said before the question
+	Answer        string     `json:"answer,omitempty"`
+	Others        []string   `json:"others,omitempty"` // passages found for the question that are not its own, best first
+	Contradiction string     `json:"contradiction,omitempty"`
+	Ungrounded    string     `json:"ungrounded,omitempty"`
+	Incomplete    string     `json:"incomplete,omitempty"`
+	Persona       string     `json:"persona,omitempty"`
+	QueryStyle    QueryStyle `json:"query_style,omitempty"`
+	Lost          bool       `json:"lost,omitempty"`    // the question does not find its passage at all: a negative
+	Dropped       string     `json:"dropped,omitempty"` // why nothing came of it
+	Detail        string     `json:"detail,omitempty"`  // of the reason
 }
 
 // Kept reports whether rows are made of the draft.
@@ -143,9 +179,9 @@ func (m *Maker) quota(t int) int {
 // Drafts writes questions about one passage after another until there are enough of each type, or no passage is
 // left. Kept are the drafts of an earlier attempt; add is given each further one, in order.
 func (m *Maker) Drafts(ctx context.Context, kept []Draft, add func(Draft) error) error {
-	candidates := m.candidates()
+	candidates, each := m.candidates(), max(1, m.PerPassage)
 	asked := make(map[string]bool) // questions that are taken, normalised
-	next := 0                      // the next candidate
+	next := 0                      // the next question about a candidate
 	for t, typ := range m.Types {
 		have := 0
 		for ; next < len(kept) && kept[next].Type == typ; next++ {
@@ -156,8 +192,10 @@ func (m *Maker) Drafts(ctx context.Context, kept []Draft, add func(Draft) error)
 		}
 		want := m.quota(t)
 		err := inOrder(ctx, next, width(m.Writer.Model),
-			func(item, open int) bool { return item < len(candidates) && have+open < want },
-			func(ctx context.Context, item int) (Draft, error) { return m.draft(ctx, typ, candidates[item]) },
+			func(item, open int) bool { return item < each*len(candidates) && have+open < want },
+			func(ctx context.Context, item int) (Draft, error) {
+				return m.draft(ctx, Draft{Type: typ, Further: item % each}, candidates[item/each])
+			},
 			func(item int, d Draft) error {
 				next = item + 1
 				if key := tokenize.Normalize(d.Question); d.Kept() && asked[key] {
@@ -179,8 +217,7 @@ func (m *Maker) Drafts(ctx context.Context, kept []Draft, add func(Draft) error)
 func (d *Draft) drop(reason, detail string) { d.Dropped, d.Detail = reason, detail }
 
 // draft asks about one passage. What goes wrong with it alone is the draft's reason to be dropped.
-func (m *Maker) draft(ctx context.Context, typ Type, index int) (Draft, error) {
-	d := Draft{Type: typ}
+func (m *Maker) draft(ctx context.Context, d Draft, index int) (Draft, error) {
 	err := m.fill(ctx, &d, index)
 	var bad *badReply
 	switch {
@@ -198,10 +235,18 @@ func (m *Maker) draft(ctx context.Context, typ Type, index int) (Draft, error) {
 }
 
 func (m *Maker) fill(ctx context.Context, d *Draft, index int) error {
+	if d.Type == Outside {
+		return m.outside(ctx, d, index)
+	}
 	passages := m.Retriever.Passages
 	own := []int{index}
-	if d.Type == Several {
-		partner, ok := m.partner(index)
+	if d.Type == Several || d.Type == MultiHop {
+		partner, ok := 0, false
+		if d.Type == Several {
+			partner, ok = m.partner(index)
+		} else {
+			partner, d.Entity, ok = m.hop(index)
+		}
 		if !ok {
 			d.Passages = []string{passages[index].ID}
 			d.drop("no second passage goes with it", "")
@@ -221,11 +266,29 @@ func (m *Maker) fill(ctx context.Context, d *Draft, index int) error {
 	if found, err := m.roundTrip(ctx, d, own, text); err != nil || !found {
 		return err
 	}
+	_, anew := d.Type.evolved()
+	if anew {
+		if err := m.evolve(ctx, d, text); err != nil || d.Dropped != "" {
+			return err
+		}
+	}
 	var err error
-	d.Answer, err = m.line(ctx, groundedPrompt, groundedData{d.Question, text, ""}, func(reply string) string {
+	d.Answer, err = m.line(ctx, m.Style.answers(), groundedData{d.Question, text, ""}, func(reply string) string {
+		if d.Type == MultiHop && !(adds(d.Question+" "+reply, texts[0], texts[1]) &&
+			adds(d.Question+" "+reply, texts[1], texts[0])) {
+			return "one of its passages adds nothing to question and answer"
+		}
 		return checkAnswer(d.Question, reply, text)
 	})
 	if err != nil {
+		return err
+	}
+	if !anew {
+		if err := m.evolve(ctx, d, text); err != nil || d.Dropped != "" {
+			return err
+		}
+	}
+	if err := m.rephrase(ctx, d); err != nil || d.Dropped != "" {
 		return err
 	}
 	switch {
@@ -248,12 +311,21 @@ func (m *Maker) line(ctx context.Context, p *prompts.Prompt, data any, check fun
 // question has the model ask about the passages.
 func (m *Maker) question(ctx context.Context, d *Draft, own []int) error {
 	p := m.Retriever.Passages[own[0]]
-	asked, data := questionPrompt, any(questionData{p.Title, p.Text})
+	asked, check := m.Style.asks()
+	about := questionData{Title: p.Title, Text: p.Text}
+	if d.Further > 0 {
+		about.About = part(p.Text, d.Further, m.Writer.Seed)
+	}
+	data := any(about)
 	if len(own) > 1 {
-		asked, data = questionSeveralPrompt, severalData{p.Titled(), m.Retriever.Passages[own[1]].Titled()}
+		second := m.Retriever.Passages[own[1]].Titled()
+		asked, data = questionSeveralPrompt, severalData{p.Titled(), second}
+		if d.Type == MultiHop {
+			asked, data = questionHopPrompt, hopData{p.Titled(), second, d.Entity}
+		}
 	}
 	var err error
-	d.Question, err = m.line(ctx, asked, data, checkQuestion)
+	d.Question, err = m.line(ctx, asked, data, func(reply string) string { return check(reply, p.Text) })
 	return err
 }
 
@@ -269,6 +341,11 @@ func (m *Maker) roundTrip(ctx context.Context, d *Draft, own []int, text string)
 		return 1 + slices.IndexFunc(hits, func(h corpus.Hit) bool { return h.Index == index })
 	}
 	first := rank(own[0])
+	if d.Type == MultiHop { // by which of the two one begins is open, and the other one is found by way of it
+		if second := rank(own[1]); first == 0 || second > 0 && second < first {
+			first = second
+		}
+	}
 	switch {
 	case first == 0 && d.Type == Single && m.Recipe == ARES:
 		d.Lost = true
@@ -280,7 +357,7 @@ func (m *Maker) roundTrip(ctx context.Context, d *Draft, own []int, text string)
 		d.drop("another passage answers the question better",
 			fmt.Sprintf("its own comes as number %d, after %s", first, m.Retriever.Passages[hits[0].Index].ID))
 		return false, nil
-	case len(own) > 1 && (rank(own[1]) == 0 || rank(own[1]) > partnerTop):
+	case d.Type == Several && (rank(own[1]) == 0 || rank(own[1]) > partnerTop):
 		d.drop("the question does not find its second passage", "")
 		return false, nil
 	}

@@ -10,6 +10,7 @@ import (
 type Report struct {
 	Wanted   int          `json:"wanted"`   // questions
 	Asked    int          `json:"asked"`    // passages that a question was written about
+	Tried    int          `json:"tried"`    // questions about them
 	Kept     int          `json:"kept"`     // questions
 	Lost     int          `json:"lost"`     // questions that do not find their passage: kept as negatives
 	Short    int          `json:"short"`    // passages of fewer words than are asked about
@@ -39,10 +40,11 @@ type Dropped struct {
 // Report counts what became of the drafts.
 func (m *Maker) Report(drafts []Draft, rows []Row) Report {
 	const examples = 3
-	r := Report{Wanted: m.N, Asked: len(drafts), Rows: len(rows), Types: map[Type]int{}, Kinds: map[Kind]int{},
+	each := max(1, m.PerPassage)
+	r := Report{Wanted: m.N, Asked: (len(drafts) + each - 1) / each, Tried: len(drafts), Rows: len(rows), Types: map[Type]int{}, Kinds: map[Kind]int{},
 		Passages: len(m.Retriever.Passages), Dropped: []DropCount{}}
 	candidates := len(m.candidates())
-	r.Short, r.Left = r.Passages-candidates, candidates-len(drafts)
+	r.Short, r.Left = r.Passages-candidates, candidates-r.Asked
 	reasons := map[string]*DropCount{}
 	for _, d := range drafts {
 		switch {

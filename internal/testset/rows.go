@@ -15,9 +15,14 @@ type Row struct {
 	metrics.Sample
 	Type Type `json:"type"`
 	Kind Kind `json:"kind"`
-	// the dimension in which it is worse than the good row of its group
-	Worse  string         `json:"worse_in,omitempty"`
-	Labels map[string]int `json:"labels,omitempty"` // by construction: 1 or 0 for each dimension without doubt
+	// the dimension in which it is worse than the good row of its group, whose answer or contexts are its rivals
+	Worse      string     `json:"worse_in,omitempty"`
+	Plain      string     `json:"plain_question,omitempty"` // the question before it was rewritten
+	Persona    string     `json:"persona_name,omitempty"`   // who asks
+	QueryStyle QueryStyle `json:"query_style,omitempty"`
+	// whether there is a passage that answers it; nil where this is a matter of the row's contexts
+	Answerable *bool          `json:"is_answerable_label,omitempty"`
+	Labels     map[string]int `json:"labels,omitempty"` // by construction: 1 or 0 for each dimension without doubt
 }
 
 // A Kind says what a row is in its group: the true one, or what is wrong with it.
@@ -27,7 +32,7 @@ type Kind string
 const (
 	Positive      Kind = "positive"       // the question, its passage and its answer
 	WeakContext   Kind = "weak_context"   // with a random passage, of another document if there is one
-	StrongContext Kind = "strong_context" // with a passage of the same document, or one near by its words
+	StrongContext Kind = "strong_context" // with a passage of the same document, or one near by its words, drawn at random
 	WeakAnswer    Kind = "weak_answer"    // with the answer to another question
 	StrongAnswer  Kind = "strong_answer"  // with an answer that contradicts the passage
 	LostContext   Kind = "lost_context"   // a question that does not find the passage that it was written from
@@ -69,6 +74,10 @@ func (m *Maker) Rows(drafts []Draft) []Row {
 		for _, q := range b.questions {
 			row := b.row(q, Positive, nil, q.Answer)
 			row.Sample.Answer, row.Contexts, row.ContextIDs = "", nil, nil
+			answerable := q.Type != Outside
+			if row.Answerable = &answerable; !answerable {
+				row.ReferenceContextIDs, row.ReferenceContexts = nil, nil
+			}
 			b.rows = append(b.rows, row)
 		}
 	default:
@@ -98,7 +107,8 @@ type builder struct {
 
 // row makes a row with the question's own contexts, if ids is nil, or those.
 func (b *builder) row(q question, kind Kind, ids []string, answer string) Row {
-	row := Row{Type: q.Type, Kind: kind}
+	row := Row{Type: q.Type, Kind: kind, Plain: q.Plain, Persona: q.Persona, QueryStyle: q.QueryStyle}
+	row.History = q.history()
 	row.ID, row.Group, row.Question, row.Sample.Answer = q.group+"/"+string(kind), q.group, q.Question, answer
 	if q.Answer != "" {
 		row.References = []string{q.Answer}
@@ -127,7 +137,8 @@ func (b *builder) add(row Row, labels map[string]int) {
 
 // ares makes for each question a positive row, one with a wrong context and one with a wrong answer. Of each, as many
 // negatives are weak as are strong, or one more: what a question cannot have, such as a contradiction that the model
-// did not manage, another one has in its place.
+// did not manage, another one has in its place. A row has labels in the dimensions that it was made for, so that each
+// dimension has as many negatives as positives.
 func (b *builder) ares() {
 	strongContexts := b.share(func(q question) bool { return len(b.strongContext(q)) > 0 })
 	strongAnswers := b.share(func(q question) bool { return q.Contradiction != "" })
@@ -150,10 +161,10 @@ func (b *builder) ares() {
 			b.add(b.row(q, StrongContext, b.strongContext(q), q.Answer), map[string]int{contextRelevance: 0})
 		case weak:
 			if ids := b.weakContext(q); ids != nil {
-				b.add(b.row(q, WeakContext, ids, q.Answer), map[string]int{contextRelevance: 0, answerFaithfulness: 0})
+				b.add(b.row(q, WeakContext, ids, q.Answer), map[string]int{contextRelevance: 0})
 			}
 		}
-		wrong := map[string]int{contextRelevance: 1, answerFaithfulness: 0, answerRelevance: 0}
+		wrong := map[string]int{answerFaithfulness: 0, answerRelevance: 0}
 		switch strongAnswers[i] {
 		case strong:
 			b.add(b.row(q, StrongAnswer, own, q.Contradiction), wrong)
@@ -214,23 +225,30 @@ func (b *builder) contexts(q question) []string {
 	return ids
 }
 
-// strongContext is a hard negative, a passage that looks like the question's own: of the same document, or else the
-// nearest by its words, that shares no text with it and does not hold the answer.
+// strongContext is a hard negative, a passage that looks like the question's own, drawn at random from those of the
+// same document, or else from the first ten that BM25 finds for the text of its own (ARES, section 3.1). It shares no
+// text with that, and does not hold the answer.
 func (b *builder) strongContext(q question) []string {
 	m := b.maker
 	own := m.passage(q.Passages[0])
-	var near []string
-	for _, h := range m.Retriever.Words.Search(own.Text, roundTrip) {
-		p := m.Retriever.Passages[h.Index]
-		if !m.mayReplace(q.Draft, p) {
-			continue
+	var same []string
+	for _, p := range m.Retriever.Passages {
+		if p.Document == own.Document && m.mayReplace(q.Draft, p) {
+			same = append(same, p.ID)
 		}
-		if p.Document == own.Document {
-			return []string{p.ID}
-		}
-		near = append(near, p.ID)
 	}
-	return near[:min(1, len(near))]
+	if same == nil {
+		for _, h := range m.Retriever.Words.Search(own.Text, nearest+1) {
+			if p := m.Retriever.Passages[h.Index]; m.mayReplace(q.Draft, p) {
+				same = append(same, p.ID)
+			}
+		}
+	}
+	if same == nil {
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(m.Writer.Seed, hashed(q.Question+"!")))
+	return []string{same[rng.IntN(len(same))]}
 }
 
 // weakContext is an easy negative, a passage drawn at random, of another document if there is one.
@@ -279,33 +297,6 @@ func (b *builder) otherAnswer(i int) string {
 		return ""
 	}
 	return far[q.rng.IntN(len(far))]
-}
-
-// wikiEval makes four rows of each question: a good one, and one that is worse in each dimension.
-func (b *builder) wikiEval() {
-	for _, q := range b.questions {
-		padded := slices.Concat(q.Passages, b.maker.others(q.Draft, padding, nil))
-		b.add(b.row(q, Good, nil, q.Answer), map[string]int{
-			contextRelevance: 1, answerFaithfulness: 1, answerRelevance: 1,
-		})
-		for _, worse := range []struct {
-			kind   Kind
-			in     string
-			ids    []string
-			answer string
-			labels map[string]int
-		}{
-			{Ungrounded, "faithfulness", nil, q.Draft.Ungrounded,
-				map[string]int{contextRelevance: 1, answerFaithfulness: 0}},
-			{Incomplete, "answer_relevance", nil, q.Draft.Incomplete,
-				map[string]int{contextRelevance: 1, answerRelevance: 0}},
-			{Padded, "context_relevance", padded, q.Answer, nil},
-		} {
-			row := b.row(q, worse.kind, worse.ids, worse.answer)
-			row.Worse = worse.in
-			b.add(row, worse.labels)
-		}
-	}
 }
 
 // mayReplace reports whether a passage can stand for one that does not answer the question: it shares no text with

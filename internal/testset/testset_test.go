@@ -130,10 +130,10 @@ func TestARES(t *testing.T) {
 	}
 	labels := map[Kind]string{
 		Positive:      "map[answer_faithfulness:1 answer_relevance:1 context_relevance:1]",
-		WeakContext:   "map[answer_faithfulness:0 context_relevance:0]",
+		WeakContext:   "map[context_relevance:0]",
 		StrongContext: "map[context_relevance:0]",
-		WeakAnswer:    "map[answer_faithfulness:0 answer_relevance:0 context_relevance:1]",
-		StrongAnswer:  "map[answer_faithfulness:0 answer_relevance:0 context_relevance:1]",
+		WeakAnswer:    "map[answer_faithfulness:0 answer_relevance:0]",
+		StrongAnswer:  "map[answer_faithfulness:0 answer_relevance:0]",
 	}
 	ids := map[string]bool{}
 	for _, row := range rows {
@@ -165,6 +165,19 @@ func TestARES(t *testing.T) {
 		}
 	}
 
+	// Each dimension has as many negatives as positives, as in ARES.
+	count := map[string]int{}
+	for _, row := range rows {
+		for dimension, label := range row.Labels {
+			count[fmt.Sprint(dimension, label)]++
+		}
+	}
+	for _, dimension := range []string{contextRelevance, answerFaithfulness, answerRelevance} {
+		if count[dimension+"0"] != 10 || count[dimension+"1"] != 10 {
+			t.Errorf("%s: %v, want 10 of each", dimension, count)
+		}
+	}
+
 	// The same again, on models that answer in another order, and with another seed.
 	_, again := made(t, m, nil)
 	if !reflect.DeepEqual(rows, again) {
@@ -174,6 +187,124 @@ func TestARES(t *testing.T) {
 	other.Seed = 8
 	if _, rows2 := made(t, NewMaker(&other, m.Retriever, ARES, m.Types, 10), nil); reflect.DeepEqual(rows, rows2) {
 		t.Error("another seed made the same test set")
+	}
+}
+
+// A hard negative is drawn at random: from its own document if that has other passages, and else from the first ten by
+// words. Over many seeds each is drawn, and none besides.
+func TestStrongContextIsDrawn(t *testing.T) {
+	check := func(docs []corpus.Document, passage string, may func(id string) bool, want int) {
+		t.Helper()
+		r := retriever(t, docs)
+		drawn := map[string]bool{}
+		for seed := range uint64(200) {
+			m := NewMaker(&Writer{Seed: seed}, r, ARES, []Type{Single}, 1)
+			b := builder{maker: m}
+			d := Draft{Type: Single, Passages: []string{passage}, Question: "Which colour has it?", Answer: "Plaid."}
+			for _, id := range b.strongContext(question{Draft: &d}) {
+				drawn[id] = true
+				if !may(id) {
+					t.Fatalf("drew %s beside %s", id, passage)
+				}
+			}
+		}
+		if len(drawn) != want {
+			t.Errorf("drew %d passages, want %d: %v", len(drawn), want, drawn)
+		}
+	}
+	var one, many []corpus.Document
+	text := ""
+	for i, thing := range things() {
+		line := fmt.Sprintf("The %s of the house is kept in a dry place by people of whom nobody knows a name, and it is "+
+			"polished twice a year by number %d of them.", thing, i)
+		text += line + " "
+		many = append(many, corpus.Document{ID: thing, Text: line})
+	}
+	for i := range 8 {
+		many = append(many, corpus.Document{ID: fmt.Sprint("far", i),
+			Text: fmt.Sprintf("Zebras drink %s water somewhere near Xanadu, said Kubla.", colour(i))})
+	}
+	one = append(one, corpus.Document{ID: "house", Text: text}, many[len(many)-1])
+	check(one, "house#1", func(id string) bool { return strings.HasPrefix(id, "house#") }, 7)
+	check(many, "anvil#1", func(id string) bool { return !strings.HasPrefix(id, "far") }, 7)
+}
+
+// A passage can be asked about more than once: each further question is about a sentence of it.
+func TestPerPassage(t *testing.T) {
+	abouts := map[string]bool{}
+	fake := &backendtest.Fake{Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+		if last := req.Messages[len(req.Messages)-1].Text; strings.Contains(last, "is about this part: It was made") {
+			abouts["made"] = true
+			return "Who made the thing whose names nobody remembers any more long ago?", nil
+		} else if strings.Contains(last, "is about this part") {
+			abouts["other"] = true
+		}
+		return author(req)
+	}}
+	m := NewMaker(writer(t, fake), retriever(t, documents()), ARES, []Type{Single}, 40)
+	m.PerPassage = 3
+	drafts, _ := made(t, m, nil)
+	if len(drafts) != 48 || len(abouts) != 2 {
+		t.Errorf("%d drafts about 16 passages, parts %v", len(drafts), abouts)
+	}
+	if r := m.Report(drafts, nil); r.Asked != 16 || r.Tried != 48 || r.Left != 0 {
+		t.Errorf("%+v", r)
+	}
+	for i, d := range drafts {
+		if first := drafts[i/3*3]; d.Further != i%3 || d.Passages[0] != first.Passages[0] {
+			t.Errorf("draft %d is %+v", i, d)
+		}
+	}
+}
+
+// Claims and turns of a conversation in the place of questions.
+func TestStyles(t *testing.T) {
+	fake := &backendtest.Fake{Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+		last := req.Messages[len(req.Messages)-1].Text
+		for i, thing := range things() {
+			if !strings.Contains(last, thing) {
+				continue
+			}
+			switch system := req.Messages[0].Text; {
+			case strings.HasPrefix(system, "You write one claim"):
+				return fmt.Sprintf("Claim: The %s has the colour %s and is kept dry.", thing, colour(i)), nil
+			case strings.HasPrefix(system, "You check a claim"):
+				return fmt.Sprintf("Supported. The %s has the colour %s.", thing, colour(i)), nil
+			case strings.HasPrefix(system, "You write what somebody says"):
+				return fmt.Sprintf("I wonder which colour the %s has that is kept dry.", thing), nil
+			case strings.HasPrefix(system, "You reply in a conversation"):
+				return fmt.Sprintf("The %s has the colour %s.", thing, colour(i)), nil
+			}
+		}
+		return author(req)
+	}}
+	for style, want := range map[Style]string{Claim: "The anvil has the colour amber and is kept dry.|Supported. ",
+		Dialogue: "I wonder which colour the anvil has that is kept dry.|The anvil has the colour amber."} {
+		m := NewMaker(writer(t, fake), retriever(t, documents()), ARES, []Type{Single}, 8)
+		m.Style = style
+		_, rows := made(t, m, nil)
+		found := false
+		for _, row := range rows {
+			found = found || row.Kind == Positive && strings.HasPrefix(row.Question+"|"+row.Sample.Answer, want)
+		}
+		if !found {
+			t.Errorf("%s: no row with %q among %d", style, want, len(rows))
+		}
+	}
+	if got := checkClaim("Is it so that it is red?", "It is red."); got != "the claim is a question" {
+		t.Errorf("a claim that asks: %q", got)
+	}
+	if got := checkClaim("Bananas grow in hot countries.", "It is red."); got != "the claim is not from the passage" {
+		t.Errorf("a claim from nowhere: %q", got)
+	}
+	for _, bad := range []struct {
+		name  string
+		r     Recipe
+		types []Type
+	}{{"song", ARES, []Type{Single}}, {"claim", WikiEval, []Type{Single}}, {"claim", ARES, []Type{Several}}} {
+		if s, err := ParseStyle(bad.name, bad.r, bad.types); err == nil {
+			t.Errorf("%+v: %q", bad, s)
+		}
 	}
 }
 
@@ -234,6 +365,14 @@ func TestWikiEval(t *testing.T) {
 			if (w.Sample.Answer == g.Sample.Answer) != (in == "context_relevance") ||
 				(len(w.Contexts) == 1) != (in != "context_relevance") {
 				t.Errorf("%s: answer %q, %d contexts", w.ID, w.Sample.Answer, len(w.Contexts))
+			}
+			// Its rival is the better side, so that a judge can be asked which one it prefers.
+			rivals, lists := []string{g.Sample.Answer}, [][]string(nil)
+			if in == "context_relevance" {
+				rivals, lists = nil, [][]string{g.Contexts}
+			}
+			if !reflect.DeepEqual(w.OtherAnswers, rivals) || !reflect.DeepEqual(w.OtherContexts, lists) {
+				t.Errorf("%s: rivals %q and %q", w.ID, w.OtherAnswers, w.OtherContexts)
 			}
 		}
 	}
@@ -426,6 +565,36 @@ func TestPrompts(t *testing.T) {
 		if err != nil || !strings.Contains(messages[len(messages)-1].Text, p.Example.Shown["what it is about"]) {
 			t.Errorf("%s: %+v, %v", p.Name, messages, err)
 		}
+	}
+}
+
+// The question prompt has the six rules of the paper (section 4), in whatever words. What the example of an incomplete
+// answer says, the full answer says too: it is not beside the point.
+func TestPaperRules(t *testing.T) {
+	messages, err := questionPrompt.Render(questionPrompt.Example.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range []string{"answers all of it", "not plain to everybody", "no link", "very easy", "a person",
+		"not mention the text"} {
+		if !strings.Contains(messages[0].Text, rule) {
+			t.Errorf("the rule %q is not in %q", rule, messages[0].Text)
+		}
+	}
+	if messages, err = incompletePrompt.Render(incompletePrompt.Example.Data); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i+1 < len(messages); i += 2 {
+		_, full, _ := strings.Cut(messages[i].Text, "Full answer:")
+		question, _, _ := strings.Cut(messages[i].Text, "\nFull answer:")
+		_, question, _ = strings.Cut(question, "Question: ")
+		if poor := messages[i+1].Text; told(question, poor, full) < 1 || told(question, full, poor) >= mostTold {
+			t.Errorf("%q is no part of %q", poor, full)
+		}
+	}
+	if got := checkAnswer("Where is it?", "It is at https://arden.example.", "It is at https://arden.example."); got !=
+		"the answer holds a link" {
+		t.Errorf("an answer with a link: %q", got)
 	}
 }
 

@@ -122,6 +122,10 @@ func Presets() []PresetList {
 	return []PresetList{
 		{"ragas-paper", "the three metrics of the RAGAS paper, by its methods",
 			[]string{"faithfulness/claims", "answer_relevance/questions", "context_relevance/sentences"}},
+		{"wikieval", "what the table of the RAGAS paper compares on WikiEval: RAGAS, GPT Score and GPT Ranking",
+			[]string{"faithfulness/claims", "answer_relevance/questions", "context_relevance/sentences",
+				"faithfulness/judge_score", "answer_relevance/judge_score", "context_relevance/judge_score",
+				"faithfulness/rank", "answer_relevance/rank", "context_relevance/rank"}},
 		{"ragas-short", "the same three in short forms: verdicts by first-token scoring, sentences by their number, one question",
 			[]string{"faithfulness/claims_short", "answer_relevance/questions_short",
 				"context_relevance/sentences_short"}},

@@ -46,7 +46,7 @@ func gradeMetrics() []metrics.Metric {
 			list = append(list, rankMetric(a))
 		}
 		if whole.ofContexts() {
-			list = append(list, judgeScore(apart), scoreLogit(apart))
+			list = append(list, judgeScore(apart), scoreLogit(apart), rankContexts(a))
 		}
 	}
 	return list

@@ -259,6 +259,19 @@ func TestRankIsFair(t *testing.T) {
 	}
 }
 
+// Contexts are compared whole with the other contexts.
+func TestRankContexts(t *testing.T) {
+	judge := chooses(func(a, b string) float64 {
+		return float64(len(b)) / float64(len(a)+len(b)) // the shorter one
+	})
+	got := metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/rank"), judge, metrics.Sample{
+		Question: "Q?", Contexts: []string{"abcdef"}, OtherContexts: [][]string{{"abcd"}, {"abcdefghijklmn"}}})
+	metrictest.WantValue(t, "shorter than one of two", got, 0.5, 4.0/10, 14.0/20)
+	got = metrictest.Score(t, metrictest.One(t, Metrics(), "context_relevance/rank"), judge, metrics.Sample{
+		Question: "Q?", Contexts: []string{"a", "b"}, OtherContexts: [][]string{{"a b"}}})
+	metrictest.WantValue(t, "the same words", got, 0.5, 0.5)
+}
+
 // Any reference will do: a comparison is shown them all.
 func TestRankByReferences(t *testing.T) {
 	judge := chooses(func(a, _ string) float64 { return map[bool]float64{true: 0.8, false: 0.2}[a == "14"] })

@@ -7,9 +7,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
-	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/prompts"
-	"github.com/assay-eval/assay/tokenize"
 )
 
 // rankMetric is pairwise comparison of the answer with its rivals in both orders, since judges have a position
@@ -52,11 +50,17 @@ func (a aspect) compareAll(ctx context.Context, m metrics.Models, s *metrics.Sam
 	if a.shown.Has(metrics.References) {
 		d.Reference = strings.Join(metrics.TextsOf(metrics.NonBlank(s.References)), "\nor: ")
 	}
+	return against(metrics.TextsOf(metrics.NonBlank(s.OtherAnswers)), func(rival string) (comparison, error) {
+		return a.compare(ctx, m, s, d, rival)
+	})
+}
+
+// against is the share of the comparisons with rivals that are won.
+func against(rivals []string, compare func(rival string) (comparison, error)) (metrics.Score, error) {
 	var score metrics.Score
-	rivals := metrics.NonBlank(s.OtherAnswers)
 	moved := 0
 	for _, r := range rivals {
-		c, err := a.compare(ctx, m, s, d, r.Text)
+		c, err := compare(r)
 		if err != nil {
 			return metrics.Score{}, err
 		}
@@ -66,7 +70,7 @@ func (a aspect) compareAll(ctx context.Context, m metrics.Models, s *metrics.Sam
 		if preference(c.first) != preference(c.second) {
 			moved++
 		}
-		score.Because = append(score.Because, metrics.Finding{Kind: "comparison", Text: metrics.Bounded(r.Text),
+		score.Because = append(score.Because, metrics.Finding{Kind: "comparison", Text: metrics.Bounded(r),
 			Value: &mean, Reason: c.reason()})
 	}
 	score.Value = min(1, score.Value)
@@ -75,8 +79,8 @@ func (a aspect) compareAll(ctx context.Context, m metrics.Models, s *metrics.Sam
 	return score, nil
 }
 
-// A comparison is the probability that the judge prefers the answer to a rival: with the answer shown first, and
-// second.
+// A comparison is the probability that the judge prefers the row's own answer, or contexts, to a rival: with its own
+// shown first, and second.
 type comparison struct {
 	first, second float64
 	same          bool // the two are one text, and the judge was not asked
@@ -85,9 +89,9 @@ type comparison struct {
 // reason says how a comparison went.
 func (c comparison) reason() string {
 	if c.same {
-		return "the same answer: a tie"
+		return "the same text: a tie"
 	}
-	text := fmt.Sprintf("P(the answer) is %.3f where it stands first, %.3f where it stands second", c.first, c.second)
+	text := fmt.Sprintf("P(the row's own) is %.3f where it stands first, %.3f where it stands second", c.first, c.second)
 	if preference(c.first) != preference(c.second) {
 		text += ": the order changed the verdict"
 	}
@@ -109,25 +113,14 @@ func preference(p float64) float64 {
 // do not fit in one prompt, the probability is the mean over their windows.
 func (a aspect) compare(ctx context.Context, m metrics.Models, s *metrics.Sample, d rankData,
 	rival string) (comparison, error) {
-	if tokenize.Normalize(rival) == tokenize.Normalize(s.Answer) {
-		return comparison{0.5, 0.5, true}, nil
-	}
 	sum := comparison{}
 	both := func(text string) error {
 		d.Context = text
-		d.First, d.Second = s.Answer, rival
-		first, err := ask.Choose(ctx, m, rankPrompt, d, []string{"A", "B"})
-		if err != nil {
-			return err
-		}
-		d.First, d.Second = rival, s.Answer
-		second, err := ask.Choose(ctx, m, rankPrompt, d, []string{"A", "B"})
-		if err != nil {
-			return err
-		}
-		sum.first += first[0]
-		sum.second += second[1]
-		return nil
+		c, err := inBothOrders(ctx, m, rankPrompt, d, s.Answer, rival)
+		sum.first += c.first
+		sum.second += c.second
+		sum.same = c.same
+		return err
 	}
 	if !a.shown.Has(metrics.Contexts) {
 		err := both("")
@@ -137,7 +130,7 @@ func (a aspect) compare(ctx context.Context, m metrics.Models, s *metrics.Sample
 	if err != nil {
 		return comparison{}, err
 	}
-	return comparison{first: sum.first / float64(windows), second: sum.second / float64(windows)}, nil
+	return comparison{sum.first / float64(windows), sum.second / float64(windows), sum.same}, nil
 }
 
 var rankPrompt = prompts.Builtin("rank", prompts.Example{

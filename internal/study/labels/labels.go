@@ -243,6 +243,50 @@ func (r *reader) find(sample *metrics.Sample, field string) json.RawMessage {
 	return sample.Extra[field]
 }
 
+// Of is a sample's own label: the mean of its raters. Ok is false if it has none. The field is as in [Source.Human].
+func Of(sample *metrics.Sample, field string) (v float64, ok bool, err error) {
+	list, err := parseRatings(new(reader).find(sample, field), 0)
+	if err != nil {
+		return 0, false, fmt.Errorf("the label %s of sample %q: %w", field, sample.ID, err)
+	}
+	if len(list) == 0 {
+		return 0, false, nil
+	}
+	return Mean(list), true, nil
+}
+
+// Truths reads how good systems are: a file with the columns run and label, one row or more for each run, of which the
+// mean counts.
+func Truths(ctx context.Context, path string) (map[string]float64, error) {
+	data, err := dataset.Open(ctx, path, dataset.Options{})
+	if err != nil {
+		return nil, inputError(err)
+	}
+	defer data.Close()
+	sums, counts := map[string]float64{}, map[string]float64{}
+	for sample, err := range data.Samples(ctx) {
+		if err != nil {
+			return nil, inputError(err)
+		}
+		run, named := textOf(sample.Extra["run"])
+		v, ok, err := Of(sample, "label")
+		if err != nil {
+			return nil, inputError(err)
+		}
+		if named && ok {
+			sums[run] += v
+			counts[run]++
+		}
+	}
+	if len(sums) == 0 {
+		return nil, runs.Inputf("%s says of no run how good it is: it takes the columns run and label", path)
+	}
+	for run, n := range counts {
+		sums[run] /= n
+	}
+	return sums, nil
+}
+
 // none says that no row of the run has a label, and what there is.
 func (r *reader) none(sum dataset.Summary, field string, foreign int) error {
 	if foreign > 0 {
