@@ -14,7 +14,7 @@ func TestImports(t *testing.T) {
 	families := []string{"metrics/judged", "metrics/likelihood", "metrics/vector", "metrics/text", "metrics/form",
 		"metrics/retrieval", "metrics/agent", "metrics/criteria", "metrics/profile"}
 	// never each other, never an engine
-	family := []string{"backend", "tokenize", "internal/stats", "metrics", "metrics/ask", "metrics/prompts"}
+	family := []string{"backend", "tokenize", "internal/stats", "metrics", "metrics/ask", "metrics/pairs", "metrics/prompts"}
 	may := map[string][]string{
 		"tokenize":            {},
 		"internal/stats":      {},
@@ -41,6 +41,7 @@ func TestImports(t *testing.T) {
 		"metrics/prompts":           {"backend", "tokenize"},
 		"metrics/ask":               {"backend", "metrics", "metrics/prompts", "tokenize"},
 		"metrics/metrictest":        {"backend", "backend/backendtest", "metrics"},
+		"metrics/pairs":             {"backend", "internal/stats", "metrics", "tokenize"},
 		"metrics/judged":            family,
 		"metrics/likelihood":        family,
 		"metrics/vector":            family,
