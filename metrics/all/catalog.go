@@ -14,6 +14,7 @@ import (
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/agent"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/citation"
 	"github.com/assay-eval/assay/metrics/criteria"
 	"github.com/assay-eval/assay/metrics/form"
 	"github.com/assay-eval/assay/metrics/judged"
@@ -36,7 +37,7 @@ type catalogue struct {
 var built = sync.OnceValue(func() catalogue {
 	c := catalogue{byName: make(map[string]metrics.Metric), defaults: make(map[string]string)}
 	for _, m := range slices.Concat(judged.Metrics(), likelihood.Metrics(), vector.Metrics(), text.Metrics(),
-		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics()) {
+		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics(), citation.Metrics()) {
 		c.byName[m.Name] = m
 		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
 			c.defaults[dimension] = method
@@ -155,6 +156,8 @@ func Presets() []PresetList {
 				"ragchecker/context_precision", "ragchecker/context_utilization", "ragchecker/noise_relevant",
 				"ragchecker/noise_irrelevant", "ragchecker/hallucination", "ragchecker/self_knowledge",
 				"ragchecker/faithfulness"}},
+		{"alce", "ALCE's measures of citations: does what is cited support what is said?",
+			[]string{"citation_recall/logit", "citation_precision/logit", "citation_f1/logit", "citation_coverage/marks"}},
 		{"retrieval", "the usual measures of a ranking, from relevance judgements (qrels)",
 			[]string{"retrieval/ndcg@10", "retrieval/map", "retrieval/mrr", "retrieval/p@5", "retrieval/recall@10",
 				"retrieval/hit@10"}},
