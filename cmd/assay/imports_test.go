@@ -12,7 +12,8 @@ import (
 func TestImports(t *testing.T) {
 	const module = "github.com/assay-eval/assay/"
 	families := []string{"metrics/judged", "metrics/likelihood", "metrics/vector", "metrics/text", "metrics/form",
-		"metrics/retrieval", "metrics/agent", "metrics/citation", "metrics/criteria", "metrics/profile"}
+		"metrics/retrieval", "metrics/agent", "metrics/citation", "metrics/criteria", "metrics/nugget",
+		"metrics/profile"}
 	// never each other, never an engine
 	family := []string{"backend", "tokenize", "internal/stats", "metrics", "metrics/ask", "metrics/pairs", "metrics/prompts"}
 	may := map[string][]string{
@@ -51,6 +52,7 @@ func TestImports(t *testing.T) {
 		"metrics/agent":             family,
 		"metrics/citation":          family,
 		"metrics/criteria":          family,
+		"metrics/nugget":            family,
 		"metrics/profile":           family,
 		"metrics/jury":              {"backend", "metrics"},
 		"metrics/all":               append(append(families, family...), "metrics/jury"),

@@ -31,6 +31,9 @@ var fieldColumns = []fieldNames{
 	{"reference_tool_calls", []string{"reference_tool_calls", "expected_tools"}},
 	{"reference_topics", []string{"reference_topics"}},
 	{"rubrics", []string{"rubrics"}},
+	{"answerable", []string{"answerable", "is_answerable_label", "answerability"}},
+	{"nuggets", []string{"nuggets", "expected_facts"}},
+	{"aspects", []string{"aspects", "subtopics"}},
 }
 
 type fieldNames struct {

@@ -103,6 +103,12 @@ func (d *draft) set(field string, c cell) (err error) {
 		d.ReferenceTopics, _, err = c.passages()
 	case "rubrics":
 		err = object(c, &d.Rubrics, `{"1": "misses the point", "5": "complete"}`)
+	case "answerable":
+		d.Answerable, err = c.answerable()
+	case "nuggets":
+		d.Nuggets, err = c.nuggets()
+	case "aspects":
+		err = object(c, &d.Aspects, `{"passage-7": ["price", "season"]}`)
 	}
 	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/assay-eval/assay/metrics/form"
 	"github.com/assay-eval/assay/metrics/judged"
 	"github.com/assay-eval/assay/metrics/likelihood"
+	"github.com/assay-eval/assay/metrics/nugget"
 	"github.com/assay-eval/assay/metrics/profile"
 	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/metrics/retrieval"
@@ -37,7 +38,8 @@ type catalogue struct {
 var built = sync.OnceValue(func() catalogue {
 	c := catalogue{byName: make(map[string]metrics.Metric), defaults: make(map[string]string)}
 	for _, m := range slices.Concat(judged.Metrics(), likelihood.Metrics(), vector.Metrics(), text.Metrics(),
-		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics(), citation.Metrics()) {
+		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics(), citation.Metrics(),
+		nugget.Metrics()) {
 		c.byName[m.Name] = m
 		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
 			c.defaults[dimension] = method
@@ -158,6 +160,9 @@ func Presets() []PresetList {
 				"ragchecker/faithfulness"}},
 		{"alce", "ALCE's measures of citations: does what is cited support what is said?",
 			[]string{"citation_recall/logit", "citation_precision/logit", "citation_f1/logit", "citation_coverage/marks"}},
+		{"nuggets", "AutoNuggetizer's measures: how many of the facts that an answer should state it does",
+			[]string{"nuggets/vital_strict", "nuggets/vital", "nuggets/all_strict", "nuggets/all",
+				"nuggets/weighted_strict", "nuggets/weighted"}},
 		{"retrieval", "the usual measures of a ranking, from relevance judgements (qrels)",
 			[]string{"retrieval/ndcg@10", "retrieval/map", "retrieval/mrr", "retrieval/p@5", "retrieval/recall@10",
 				"retrieval/hit@10"}},
