@@ -29,6 +29,7 @@
 //   - retrieval: measures of a ranking, no model: nDCG, MAP, MRR, ERR, RBP, bpref, infAP
 //   - citation: marks in the answer, and whether what they cite supports it: ALCE
 //   - nugget: facts that an answer should state, and how many it does: AutoNuggetizer
+//   - answerability: what may be answered and whether the answer declines: mtRAG, CRAG
 //   - agent: conversations and tool calls
 //   - criteria: aspect critics, rubrics and checks, those of a user's own file, too
 //

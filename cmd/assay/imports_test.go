@@ -12,7 +12,7 @@ import (
 func TestImports(t *testing.T) {
 	const module = "github.com/assay-eval/assay/"
 	families := []string{"metrics/judged", "metrics/likelihood", "metrics/vector", "metrics/text", "metrics/form",
-		"metrics/retrieval", "metrics/agent", "metrics/citation", "metrics/criteria", "metrics/nugget",
+		"metrics/retrieval", "metrics/agent", "metrics/answerability", "metrics/citation", "metrics/criteria", "metrics/nugget",
 		"metrics/profile"}
 	// never each other, never an engine
 	family := []string{"backend", "tokenize", "internal/stats", "metrics", "metrics/ask", "metrics/pairs", "metrics/prompts"}
@@ -50,6 +50,7 @@ func TestImports(t *testing.T) {
 		"metrics/form":              family,
 		"metrics/retrieval":         family,
 		"metrics/agent":             family,
+		"metrics/answerability":     family,
 		"metrics/citation":          family,
 		"metrics/criteria":          family,
 		"metrics/nugget":            family,

@@ -13,6 +13,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/agent"
+	"github.com/assay-eval/assay/metrics/answerability"
 	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/citation"
 	"github.com/assay-eval/assay/metrics/criteria"
@@ -39,13 +40,13 @@ var built = sync.OnceValue(func() catalogue {
 	c := catalogue{byName: make(map[string]metrics.Metric), defaults: make(map[string]string)}
 	for _, m := range slices.Concat(judged.Metrics(), likelihood.Metrics(), vector.Metrics(), text.Metrics(),
 		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics(), citation.Metrics(),
-		nugget.Metrics()) {
+		nugget.Metrics(), answerability.Metrics()) {
 		c.byName[m.Name] = m
 		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
 			c.defaults[dimension] = method
 		}
 	}
-	for _, m := range blends(c.byName) {
+	for _, m := range append(blends(c.byName), answerabilityMetrics(c.byName)...) {
 		c.byName[m.Name] = m
 	}
 	of := make(map[string]map[string]metrics.Metric) // the settings of each method
@@ -163,6 +164,9 @@ func Presets() []PresetList {
 		{"nuggets", "AutoNuggetizer's measures: how many of the facts that an answer should state it does",
 			[]string{"nuggets/vital_strict", "nuggets/vital", "nuggets/all_strict", "nuggets/all",
 				"nuggets/weighted_strict", "nuggets/weighted"}},
+		{"mtrag", "mtRAG's three measures, given whether the question can be answered and the answer declines",
+			[]string{"faithfulness/claims@idk=judge", "mtrag/rb_llm@idk=judge", "mtrag/rb_agg@idk=judge",
+				"refusal/right@judge"}},
 		{"retrieval", "the usual measures of a ranking, from relevance judgements (qrels)",
 			[]string{"retrieval/ndcg@10", "retrieval/map", "retrieval/mrr", "retrieval/p@5", "retrieval/recall@10",
 				"retrieval/hit@10"}},

@@ -49,6 +49,7 @@ func readSettings() []setting {
 			"k_precision_max = k_precision@max", "quoted_spans_ragas = quoted_spans@ragas",
 			"selfcheck_ngram_drawn = selfcheck_ngram@drawn",
 		},
+		"refusal": {"right_judge = right@judge"},
 		"retrieval": {
 			"err_max1 = err@max1", "err_max2 = err@max2", "err_max3 = err@max3", "log_bpref = bpref@log",
 			"log_map = map@log", "ndcg_exp = ndcg@exp", "ndcg_rel = ndcg@rel", "r_ndcg = ndcg@r",
