@@ -22,6 +22,8 @@ func documentOf(result any) (*document, error) {
 		d.sections = preferences(r)
 	case *study.WikiEvalAgreement:
 		d.sections = wikiEval(r)
+	case *study.JudgedAgreement:
+		d.sections = judgedAgreement(r)
 	case *study.Comparison:
 		d.sections = comparison(r)
 	case *study.PPI:

@@ -23,6 +23,7 @@ import (
 	"github.com/assay-eval/assay/metrics/nugget"
 	"github.com/assay-eval/assay/metrics/profile"
 	"github.com/assay-eval/assay/metrics/prompts"
+	"github.com/assay-eval/assay/metrics/relevance"
 	"github.com/assay-eval/assay/metrics/retrieval"
 	"github.com/assay-eval/assay/metrics/text"
 	"github.com/assay-eval/assay/metrics/vector"
@@ -40,7 +41,7 @@ var built = sync.OnceValue(func() catalogue {
 	c := catalogue{byName: make(map[string]metrics.Metric), defaults: make(map[string]string)}
 	for _, m := range slices.Concat(judged.Metrics(), likelihood.Metrics(), vector.Metrics(), text.Metrics(),
 		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics(), citation.Metrics(),
-		nugget.Metrics(), answerability.Metrics()) {
+		nugget.Metrics(), answerability.Metrics(), relevance.Metrics()) {
 		c.byName[m.Name] = m
 		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
 			c.defaults[dimension] = method
