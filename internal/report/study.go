@@ -53,7 +53,7 @@ func agreement(a *study.Agreement) []section {
 	}
 	list := []section{t}
 	if a.Binary {
-		list = append(list, atThresholds(a))
+		list = append(list, atThresholds(a), errorsAtThresholds(a))
 	}
 	var notes []string
 	if r := a.Raters; r != nil {
@@ -76,6 +76,21 @@ func atThresholds(a *study.Agreement) section {
 			row[2], row[3], row[4] = value(k.Threshold), estimate{k.Accuracy}, estimate{k.Kappa}
 		}
 		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+// errorsAtThresholds tells how often each metric errs at its threshold, and of what kind.
+func errorsAtThresholds(a *study.Agreement) section {
+	t := section{header: []string{"metric", "precision", "recall (TPR)", "specificity (TNR)", "mcc", "said true",
+		"true, corrected"}}
+	for _, m := range a.Metrics {
+		k := m.AtThreshold
+		if k == nil || k.Said == nil {
+			continue
+		}
+		t.rows = append(t.rows, []any{m.Metric, estimate{k.Precision}, estimate{k.Recall}, estimate{k.Specificity},
+			estimate{k.MCC}, fmt.Sprintf("%d of %d", k.Said.Said, k.Said.Rows), estimate{k.Said.Corrected}})
 	}
 	return t
 }
@@ -202,7 +217,21 @@ func comparison(c *study.Comparison) []section {
 		}
 		changed = append(changed, most)
 	}
-	return append([]section{t, {notes: notes}}, changed...)
+	list := []section{t, {notes: notes}}
+	for _, s := range c.Strengths {
+		list = append(list, strengths(s, name))
+	}
+	return append(list, changed...)
+}
+
+// strengths are the Bradley-Terry strengths of runs.
+func strengths(s study.Strengths, name func(dir string) string) section {
+	t := section{title: fmt.Sprintf("Strengths by %s, %d samples (Bradley-Terry, log odds; 0 is the mean):", s.Metric, s.Samples),
+		header: []string{"run", "strength", "wins", "games"}}
+	for _, r := range s.Runs {
+		t.rows = append(t.rows, []any{name(r.Run), estimate{r.Strength}, r.Wins, r.Games})
+	}
+	return t
 }
 
 func comparisonNotes(d *study.Difference, name string) []string {

@@ -17,9 +17,27 @@ type Confusion struct {
 	Specificity Summary // of the rows that are false, those that are said to be: TNR
 }
 
+// Count counts how said relates to labels, without the shares.
+func Count(said, labels []bool) Confusion {
+	var c Confusion
+	for i, yes := range said {
+		switch {
+		case yes && labels[i]:
+			c.TruePositives++
+		case yes:
+			c.FalsePositives++
+		case labels[i]:
+			c.FalseNegatives++
+		default:
+			c.TrueNegatives++
+		}
+	}
+	return c
+}
+
 // Confused counts how said relates to labels.
 func Confused(said, labels []bool, o Options) Confusion {
-	var c Confusion
+	c := Count(said, labels)
 	part := func(of func(i int) (counts, yes bool)) Summary {
 		var values []float64
 		var groups []string
@@ -37,18 +55,6 @@ func Confused(said, labels []bool, o Options) Confusion {
 		own := o
 		own.Min, own.Max, own.Groups = 0, 1, groups
 		return Of(values, own)
-	}
-	for i, yes := range said {
-		switch {
-		case yes && labels[i]:
-			c.TruePositives++
-		case yes:
-			c.FalsePositives++
-		case labels[i]:
-			c.FalseNegatives++
-		default:
-			c.TrueNegatives++
-		}
 	}
 	c.Precision = part(func(i int) (bool, bool) { return said[i], labels[i] })
 	c.Recall = part(func(i int) (bool, bool) { return labels[i], said[i] })
