@@ -11,9 +11,9 @@ func judgedAgreement(a *study.JudgedAgreement) []section {
 	t := section{header: []string{"passages", "queries", "same grade", "kappa", "weighted kappa",
 		fmt.Sprintf("kappa of grade >= %d", a.Relevant)}}
 	t.rows = [][]any{{a.N, a.Queries, estimate{a.Exact}, estimate{a.Kappa}, estimate{a.Weighted}, estimate{a.Binary}}}
-	counts := section{title: "Passages by people's grade and the judge's:", header: []string{"people"}}
+	counts := section{header: []string{"people's grade"}}
 	for _, g := range a.Grades {
-		counts.header = append(counts.header, fmt.Sprintf("judge %d", g))
+		counts.header = append(counts.header, fmt.Sprintf("judge's %d", g))
 	}
 	for i, g := range a.Grades {
 		row := []any{g}

@@ -218,18 +218,20 @@ func comparison(c *study.Comparison) []section {
 		changed = append(changed, most)
 	}
 	list := []section{t, {notes: notes}}
-	for _, s := range c.Strengths {
-		list = append(list, strengths(s, name))
+	if len(c.Strengths) > 0 {
+		list = append(list, strengths(c.Strengths, name))
 	}
 	return append(list, changed...)
 }
 
-// strengths are the Bradley-Terry strengths of runs.
-func strengths(s study.Strengths, name func(dir string) string) section {
-	t := section{title: fmt.Sprintf("Strengths by %s, %d samples (Bradley-Terry, log odds; 0 is the mean):", s.Metric, s.Samples),
-		header: []string{"run", "strength", "wins", "games"}}
-	for _, r := range s.Runs {
-		t.rows = append(t.rows, []any{name(r.Run), estimate{r.Strength}, r.Wins, r.Games})
+// strengths are the Bradley-Terry strengths of runs, by metric.
+func strengths(list []study.Strengths, name func(dir string) string) section {
+	t := section{header: []string{"metric", "run", "strength", "wins", "games", "samples"},
+		notes: []string{"strengths are log odds by the model of Bradley and Terry; 0 is the mean of the runs"}}
+	for _, s := range list {
+		for _, r := range s.Runs {
+			t.rows = append(t.rows, []any{s.Metric, name(r.Run), estimate{r.Strength}, r.Wins, r.Games, s.Samples})
+		}
 	}
 	return t
 }

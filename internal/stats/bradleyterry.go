@@ -11,7 +11,7 @@ type Strength struct {
 	Value    float64 // the natural logarithm of its odds; the mean over players is 0
 	Wins     float64 // draws count half
 	Games    float64
-	Interval *Interval
+	Interval *Interval // nil where there are too few rows, or all of them say the same
 }
 
 // BradleyTerry fits the model of Bradley and Terry (1952, Biometrika 39), in which player i wins against j with
@@ -90,6 +90,9 @@ func BradleyTerry(rows [][]float64, o Options) ([]Strength, error) {
 	}
 	for i := range list {
 		slices.Sort(drawn[i])
+		if drawn[i][0] == drawn[i][draws-1] {
+			continue // every row says the same: resampling would claim certainty
+		}
 		list[i].Interval = &Interval{Lo: quantile(drawn[i], (1-o.level())/2), Hi: quantile(drawn[i], (1+o.level())/2),
 			Level: o.level(), Method: Percentile}
 	}
