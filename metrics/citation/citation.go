@@ -9,6 +9,8 @@
 //   - citation_f1: their harmonic mean.
 //   - citation_coverage: the share of statements that cite something; asks no model.
 //
+// Methods trec are those of TREC's track of 2024, by which the first citation of a sentence counts, in full or by half.
+//
 // A context supports a statement as a judge's P(yes) says (methods logit), an encoder's probability (encoder), or the
 // share of the statement's words that it holds (words). ALCE has a T5 of 11 billion parameters say it; its formulas are
 // the same for each.
@@ -31,7 +33,7 @@ import (
 
 // Metrics are the measures of citations, by each way to say what supports what.
 func Metrics() []metrics.Metric {
-	list := []metrics.Metric{coverage()}
+	list := append(trecMetrics(), coverage())
 	for _, r := range readers() {
 		list = append(list, recall(r), precision(r), f1(r))
 	}

@@ -106,6 +106,26 @@ func TestEncoder(t *testing.T) {
 	}
 }
 
+// TestTREC: the first citation of a sentence counts, in full, by half or not; precision leaves out sentences that cite
+// nothing.
+func TestTREC(t *testing.T) {
+	judge := &backendtest.Fake{LogProbs: func(messages []backend.Message, continuation string) []float64 {
+		last := messages[len(messages)-1].Text
+		source, _, _ := strings.Cut(strings.TrimPrefix(last, "Source:\n"), "\n")
+		if continuation == source {
+			return []float64{-0.1}
+		}
+		return []float64{-5}
+	}}
+	s := metrics.Sample{Answer: "This is first [1][3]. This is second [2]. This is third [3]. This is fourth. This is fifth [9].",
+		Contexts: []string{"Full", "Partial", "None"}}
+	got := metrictest.Score(t, metrictest.One(t, Metrics(), "citation_recall/trec"), judge, s)
+	metrictest.WantValue(t, "recall", got, 1.5/5, 1, 0.5, 0)
+	metrictest.WantScore(t, "recall", got, 1.5/5, "Full", "Partial", "None", "it cites nothing", "there is no such context")
+	got = metrictest.Score(t, metrictest.One(t, Metrics(), "citation_precision/trec"), judge, s)
+	metrictest.WantValue(t, "precision", got, 1.5/4)
+}
+
 // TestNothingSaid: an answer without a sentence is not applicable, one without a citation has 0, as in ALCE.
 func TestNothingSaid(t *testing.T) {
 	for _, m := range Metrics() {
