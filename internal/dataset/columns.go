@@ -120,11 +120,11 @@ func (c *columns) settle(first cell) error {
 // known returns the field that the column of a cell is recognised as, "" if none. Some names depend on what is
 // beside them: "context" is what should have been retrieved where DeepEval's "retrieval_context" is there too,
 // "query_id" is an id only where there is no "id", and "messages" and the like are a conversation only where
-// there is no history. Nor are they one if they hold something else: "turns" may be a number.
+// there is no history. Nor are they one if they hold something else: "turns" may be a number, and "aspects" a list.
 func (c *columns) known(first cell) string {
 	name := snake(first.column)
 	field := c.names[name]
-	if field == "conversation" && !first.converses() {
+	if field == "conversation" && !first.converses() || field == "aspects" && !first.covers() {
 		return ""
 	}
 	for _, other := range c.order {

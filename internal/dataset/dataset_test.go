@@ -601,6 +601,7 @@ func TestFurtherColumns(t *testing.T) {
 	check(`"nuggets": []`, metrics.Sample{})
 	check(`"subtopics": {"d1": ["price"], "d2": []}`,
 		metrics.Sample{Aspects: map[string][]string{"d1": {"price"}, "d2": {}}})
+	check(`"aspects": ["price"]`, metrics.Sample{Extra: map[string]json.RawMessage{"aspects": json.RawMessage(`["price"]`)}})
 
 	got := one(t, "d.csv",
 		"id,tool_calls,relevance,rubrics\nx,\"[{\"\"name\"\": \"\"done\"\"}]\",\"{\"\"d1\"\": 1}\",\n")

@@ -110,3 +110,9 @@ func nugget(value json.RawMessage) (metrics.Nugget, error) {
 	}
 	return n, nil
 }
+
+// covers reports whether a cell may say which aspects passages cover: nothing yet, or an object.
+func (c cell) covers() bool {
+	value := bytes.TrimSpace(c.value)
+	return len(value) == 0 || string(value) == "null" || value[0] == '{'
+}
