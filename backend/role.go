@@ -17,10 +17,11 @@ const (
 	Judge    Role = "judge"    // generates, and scores continuations
 	Embedder Role = "embedder" // turns texts into vectors
 	Encoder  Role = "encoder"  // an encoder or discriminative model with a classification head, given pairs of texts
+	Sampler  Role = "sampler"  // the model that the evaluated system runs on, which draws further answers
 )
 
 // Roles returns every kind of role, in the order in which they are named.
-func Roles() []Role { return []Role{Judge, Embedder, Encoder} }
+func Roles() []Role { return []Role{Judge, Embedder, Encoder, Sampler} }
 
 // SortRoles lists the keys of a map in the order of [Roles], those with names after the one without; kinds that Roles
 // does not have follow by name.
@@ -73,8 +74,11 @@ func CheckRoleName(name string) error {
 
 // Title is what the role's model is called in a sentence: "embedding model", or "judge small" where it has a name.
 func (r Role) Title() string {
-	if r.Kind() == Embedder {
+	switch r.Kind() {
+	case Embedder:
 		return r.called("embedding model")
+	case Sampler:
+		return r.called("sample model")
 	}
 	return r.called(string(r.Kind()))
 }
@@ -129,6 +133,7 @@ type IdentityFields struct {
 	Judge    *Identity       `json:"judge,omitempty"`
 	Embedder *Identity       `json:"embedder,omitempty"`
 	Encoder  *Identity       `json:"encoder,omitempty"`
+	Sampler  *Identity       `json:"sampler,omitempty"`
 	Named    []NamedIdentity `json:"models,omitempty"` // in the order of [SortRoles]
 }
 
@@ -170,7 +175,7 @@ func (f IdentityFields) Models() Identities {
 }
 
 func (f *IdentityFields) byRole() map[Role]**Identity {
-	return map[Role]**Identity{Judge: &f.Judge, Embedder: &f.Embedder, Encoder: &f.Encoder}
+	return map[Role]**Identity{Judge: &f.Judge, Embedder: &f.Embedder, Encoder: &f.Encoder, Sampler: &f.Sampler}
 }
 
 // AskFields are what is asked of the models in words, as fields of a JSON object like [IdentityFields].
@@ -178,12 +183,14 @@ type AskFields struct {
 	Judge    string `json:"judge,omitempty"`
 	Embedder string `json:"embedder,omitempty"`
 	Encoder  string `json:"encoder,omitempty"`
+	Sampler  string `json:"sampler,omitempty"`
 }
 
 // Fields returns what is asked of each role as fields; roles of which nothing is asked stay "".
 func Fields(asks map[Role]Ops) AskFields {
 	var f AskFields
-	for role, into := range map[Role]*string{Judge: &f.Judge, Embedder: &f.Embedder, Encoder: &f.Encoder} {
+	for role, into := range map[Role]*string{Judge: &f.Judge, Embedder: &f.Embedder, Encoder: &f.Encoder,
+		Sampler: &f.Sampler} {
 		if ops := asks[role]; ops != 0 {
 			*into = ops.String()
 		}

@@ -22,7 +22,8 @@
 //
 //   - judged: the judge replies in words (claim decomposition and verdicts): RAGAS, Ragas, RAGChecker
 //   - likelihood: the judge's probabilities are read (first-token scoring, log-likelihood): P(True), G-Eval,
-//     GPTScore, BARTScore, SelfCheckGPT
+//     GPTScore, BARTScore
+//   - selfcheck: consistency with other answers of the same system: SelfCheckGPT
 //   - vector: embeddings and cross-encoders: cosine, BERTScore, MoverScore
 //   - text: n-grams and edit distance, no model: exact match, token F1, ROUGE, BLEU, chrF, METEOR
 //   - form: deterministic checks of form, no model: language, length, readability, refusal phrases

@@ -132,3 +132,34 @@ func TestTokensInvariance(t *testing.T) {
 		}
 	}
 }
+
+// What the regular expression of DrQA's SimpleTokenizer, ([\p{L}\p{N}\p{M}]+)|([^\p{Z}\p{C}]), finds in decomposed text.
+func TestDPR(t *testing.T) {
+	check := func(text string, want ...string) {
+		t.Helper()
+		if got := DPR(text); !slices.Equal(got, want) {
+			t.Errorf("DPR(%q) = %q, want %q", text, got, want)
+		}
+	}
+	check("The U.S. well-known", "the", "u", ".", "s", ".", "well", "-", "known")
+	check("It's €5,000!", "it", "'", "s", "€", "5", ",", "000", "!")
+	check("Café\u00a0Æ\tx\u200by_z", "cafe\u0301", "æ", "x", "y", "_", "z")
+	check("首都是北京。", "首都是北京", "。")
+	check("½ ²\u0378", "½", "²")
+	check(" \n")
+}
+
+func FuzzDPR(f *testing.F) {
+	f.Add("The U.S. won, 3:2")
+	f.Add("\xffx")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, token := range DPR(text) {
+			if token == "" || strings.ContainsFunc(token, unicode.IsSpace) {
+				t.Errorf("DPR(%q) has the token %q", text, token)
+			}
+			if again := DPR(token); len(again) != 1 {
+				t.Errorf("DPR(%q) has the token %q, which is %q", text, token, again)
+			}
+		}
+	})
+}

@@ -13,7 +13,7 @@ func TestImports(t *testing.T) {
 	const module = "github.com/assay-eval/assay/"
 	families := []string{"metrics/judged", "metrics/likelihood", "metrics/vector", "metrics/text", "metrics/form",
 		"metrics/retrieval", "metrics/agent", "metrics/answerability", "metrics/citation", "metrics/criteria", "metrics/nugget",
-		"metrics/profile", "metrics/relevance"}
+		"metrics/profile", "metrics/relevance", "metrics/selfcheck"}
 	// never each other, never an engine
 	family := []string{"backend", "tokenize", "internal/stats", "metrics", "metrics/ask", "metrics/pairs", "metrics/prompts"}
 	may := map[string][]string{
@@ -56,6 +56,7 @@ func TestImports(t *testing.T) {
 		"metrics/nugget":            family,
 		"metrics/profile":           family,
 		"metrics/relevance":         family,
+		"metrics/selfcheck":         family,
 		"metrics/jury":              {"backend", "metrics"},
 		"metrics/all":               append(append(families, family...), "metrics/jury"),
 		"internal/parquet":          {"internal/parquet/bounds"},

@@ -52,8 +52,11 @@ func (o *stackOptions) add(f *pflag.FlagSet) {
 
 const fastUsage = "let an answer's last digits depend on what else is asked at the time, for speed (the llama engine)"
 
-// addEncoder is for commands that score: others ask no encoder.
+// addEncoder is for commands that score and serve: others ask no encoder.
 func (o *stackOptions) addEncoder(f *pflag.FlagSet) { o.addModel(f, backend.Encoder) }
+
+// addSampler is for commands that score.
+func (o *stackOptions) addSampler(f *pflag.FlagSet) { o.addModel(f, backend.Sampler) }
 
 func (o *stackOptions) addModel(f *pflag.FlagSet, role backend.Role) {
 	o.addModelAs(f, role, roleFlags[role])
@@ -166,6 +169,8 @@ var roleFlags = map[backend.Role]roleFlag{
 	backend.Embedder: {"embed-model", "the embedding model, likewise, or a folder or file in ONNX"},
 	backend.Encoder: {"encoder-model", "the encoder judge, or a reranker: a name from assay models, a GGUF file, or a " +
 		"folder or file in ONNX; with openai, its name there"},
+	backend.Sampler: {"sample-model", "the model that the evaluated system runs on, named as the judge is: metrics with " +
+		"@drawn have it answer again"},
 }
 
 // A wanted model: what for, as the user named it ("" if not), and what it must be able to do.

@@ -99,6 +99,7 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	o.stack.several = true
 	o.stack.add(f)
 	o.stack.addEncoder(f)
+	o.stack.addSampler(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	f.StringVar(&o.layout, "layout", string(prompts.Row), layoutHelp)
 	f.StringVar(&o.examples, "examples", "", examplesHelp)
@@ -362,6 +363,11 @@ func (o *runOptions) checkData(p *plan) error {
 	var want metrics.Field
 	for _, m := range p.metrics {
 		want |= m.Needs
+	}
+	for _, m := range p.metrics {
+		if slices.Contains(m.Settings, "drawn") && sum.Filled[metrics.OtherAnswers] == 0 {
+			return withHint(sum.Need(metrics.OtherAnswers), "%s@drawn draws them from the system's model, --sample-model", m.Name)
+		}
 	}
 	return sum.Need(want)
 }

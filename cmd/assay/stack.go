@@ -58,6 +58,10 @@ func openStack(ctx context.Context, s *std, o *stackOptions, asks metrics.Asks) 
 // open opens one model and puts the decorators around it.
 func (st *stack) open(ctx context.Context, s *std, o *stackOptions, want wanted,
 	mode cache.Mode) (backend.Backend, error) {
+	if want.role == backend.Sampler && want.ref == "" {
+		return nil, usageError{withHint(fmt.Errorf("--%s is missing", roleFlags[backend.Sampler].name),
+			"it names the model that wrote the answers: other answers than that system's say nothing of how sure it was")}
+	}
 	var engine backend.Backend
 	var err error
 	options := sched.Options{Retrying: func(err error, wait time.Duration) {

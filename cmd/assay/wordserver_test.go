@@ -190,6 +190,8 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 		return closest(part("Question:", ""), part("Text:", "\n\nAnswer this"))
 	case strings.Contains(system, "You answer questions from the texts"):
 		return closest(part("Question:", ""), part("Texts:", "\n\nAnswer this"))
+	case strings.HasSuffix(last, "Answer the question in a few sentences, by the text."):
+		return closest(part("Question:", "\n"), part("Text:", "\n\nQuestion:"))
 	case strings.Contains(system, "You write wrong answers"):
 		return "Nobody in Peru ever said that."
 	case strings.Contains(system, "You answer questions in one or two"):

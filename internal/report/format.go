@@ -22,7 +22,8 @@ type format struct {
 	study func(w io.Writer, d *document) error                  // what a study found; nil: it is for runs only
 }
 
-// formats are a table for people, json and csv for programs, md for pages, junit for CI systems, html for browsers.
+// formats are a table for people, json and csv for programs, md for pages, junit for CI systems, html for browsers, and
+// unitxt for what reads its results.
 var formats = []format{
 	{"table", writeTable, writeStudyTable},
 	{"json", writeJSON, writeStudyJSON},
@@ -30,6 +31,7 @@ var formats = []format{
 	{"md", writeMarkdown, writeStudyMarkdown},
 	{"junit", writeJUnit, nil},
 	{"html", writeHTML, writeStudyHTML},
+	{"unitxt", writeUnitxt, nil},
 }
 
 // Formats lists the formats of a summary of runs.

@@ -43,7 +43,7 @@ const (
 const (
 	contextRelevance   = "context_relevance"
 	answerFaithfulness = "answer_faithfulness"
-	answerRelevance    = "answer_relevance"
+	answerRelevance    = "answer_relevance" // ARES': an answer that contradicts the passage is none
 )
 
 // refusal is the answer of a row whose contexts do not answer its question.

@@ -25,6 +25,7 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/metrics/relevance"
 	"github.com/assay-eval/assay/metrics/retrieval"
+	"github.com/assay-eval/assay/metrics/selfcheck"
 	"github.com/assay-eval/assay/metrics/text"
 	"github.com/assay-eval/assay/metrics/vector"
 )
@@ -41,7 +42,7 @@ var built = sync.OnceValue(func() catalogue {
 	c := catalogue{byName: make(map[string]metrics.Metric), defaults: make(map[string]string)}
 	for _, m := range slices.Concat(judged.Metrics(), likelihood.Metrics(), vector.Metrics(), text.Metrics(),
 		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics(), citation.Metrics(),
-		nugget.Metrics(), answerability.Metrics(), relevance.Metrics()) {
+		nugget.Metrics(), answerability.Metrics(), relevance.Metrics(), selfcheck.Metrics()) {
 		c.byName[m.Name] = m
 		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
 			c.defaults[dimension] = method
@@ -143,14 +144,14 @@ func Presets() []PresetList {
 				"context_precision/logit", "context_recall/logit", "answer_correctness/logit", "completeness/logit"}},
 		{"ares", "ARES' three judgements without training (UES/IDP), as probabilities; the other two are 0 where no " +
 			"context is relevant",
-			[]string{"context_relevance/logit", "faithfulness/logit@gated", "answer_relevance/logit@gated"}},
+			[]string{"context_relevance/logit", "faithfulness/logit@gated", "answer_relevance/ares@gated"}},
 		{"ragas", "what Ragas scores now: answers, contexts and both against references",
-			[]string{"faithfulness/claims", "answer_relevance/questions", "context_precision/reference",
+			[]string{"faithfulness/claims", "answer_relevance/ragas", "context_precision/reference",
 				"context_recall/claims", "context_recall/entities", "noise_sensitivity/relevant",
 				"answer_correctness/claims_f1", "answer_correctness/ragas", "answer_similarity/cosine"}},
-		{"unitxt-cpu", "unitxt's choice that needs no model; _max and _ascii methods give its own numbers",
-			[]string{"answer_correctness/token_recall", "faithfulness/k_precision", "answer_relevance/token_recall",
-				"context_relevance/token_precision", "context_correctness/mrr"}},
+		{"unitxt-cpu", "unitxt's choice that needs no model, by its own numbers",
+			[]string{"answer_correctness/token_recall@ascii", "faithfulness/k_precision@max",
+				"answer_relevance/token_recall@ascii", "context_relevance/token_precision@max", "context_correctness/mrr"}},
 		{"unitxt-llm", "unitxt's choice with a judge",
 			[]string{"answer_correctness/judge_score", "faithfulness/judge_score", "answer_relevance/judge_score",
 				"context_relevance/judge_score", "context_correctness/mrr"}},
@@ -196,7 +197,11 @@ func metricNames() []string { return slices.Sorted(maps.Keys(built().byName)) }
 // Prompts returns the prompts that metrics ask with, those described by a user too, sorted by name.
 func Prompts() []*prompts.Prompt {
 	list := append(criteria.Prompts(), ask.ThoughtPrompt)
-	for _, m := range All() {
+	asking := All()
+	for _, s := range settings {
+		asking = append(asking, built().byName[s.old])
+	}
+	for _, m := range asking {
 		for _, p := range m.Prompts {
 			if !slices.Contains(list, p) {
 				list = append(list, p)

@@ -26,7 +26,7 @@ func readSettings() []setting {
 			"token_recall_ascii = token_recall@ascii",
 		},
 		"answer_quality":   {"row_rubric = rubric@row", "rubric_reference = rubric@reference"},
-		"answer_relevance": {"logit_gated = logit@gated", "token_recall_ascii = token_recall@ascii"},
+		"answer_relevance": {"ares_gated = ares@gated", "logit_gated = logit@gated", "token_recall_ascii = token_recall@ascii"},
 		"answer_similarity": {
 			"bertscore_f1_idf = bertscore_f1@idf", "bertscore_precision_idf = bertscore_precision@idf",
 			"bertscore_recall_idf = bertscore_recall@idf", "bleu_ragas = bleu@ragas",
@@ -40,14 +40,17 @@ func readSettings() []setting {
 			"text_recall = recall@text",
 		},
 		"context_relevance": {
-			"cosine_max = cosine@max", "token_precision_max = token_precision@max",
+			"cosine_max = cosine@max", "judge_score_each = judge_score@each", "score_logit_each = score_logit@each",
+			"token_precision_max = token_precision@max",
 			"perplexity_at_1 = perplexity@1", "perplexity_at_3 = perplexity@3", "perplexity_at_5 = perplexity@5",
 		},
 		"faithfulness": {
 			"logit_gated = logit@gated",
 			"bertscore_k_precision_max = bertscore_k_precision@max", "k_precision_bigrams = k_precision@bigrams",
 			"k_precision_max = k_precision@max", "quoted_spans_ragas = quoted_spans@ragas",
-			"selfcheck_ngram_drawn = selfcheck_ngram@drawn",
+			"selfcheck_embed_drawn = selfcheck_embed@drawn", "selfcheck_mqag_drawn = selfcheck_mqag@drawn",
+			"selfcheck_ngram_drawn = selfcheck_ngram@drawn", "selfcheck_ngram_max_drawn = selfcheck_ngram_max@drawn",
+			"selfcheck_nli_drawn = selfcheck_nli@drawn", "selfcheck_prompt_drawn = selfcheck_prompt@drawn",
 		},
 		"refusal": {"right_judge = right@judge"},
 		"retrieval": {

@@ -46,6 +46,7 @@ type JudgeModels struct {
 	Judge    *backend.Identity       `json:"judge_model,omitempty"`
 	Embedder *backend.Identity       `json:"embedding_model,omitempty"`
 	Encoder  *backend.Identity       `json:"encoder_model,omitempty"`
+	Sampler  *backend.Identity       `json:"sample_model,omitempty"`
 	Named    []backend.NamedIdentity `json:"named_models,omitempty"`
 }
 

@@ -10,7 +10,7 @@ import (
 func ragasMetrics() []metrics.Metric {
 	list := []metrics.Metric{
 		contextPrecisionReference(), contextPrecisionAnswer(), contextRecallClaims(), contextRecallEntities(),
-		answerCorrectnessRagas(), answerCorrectnessAccuracy(), contextRelevanceDual(), faithfulnessDual(),
+		answerCorrectnessRagas(), answerCorrectnessAccuracy(), answerRelevanceRagas(), contextRelevanceDual(), faithfulnessDual(),
 		summaryScore(),
 	}
 	for _, c := range noiseChecks() {

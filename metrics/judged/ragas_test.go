@@ -1,6 +1,7 @@
 package judged
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/assay-eval/assay/backend/backendtest"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/metrictest"
 	"github.com/assay-eval/assay/metrics/prompts"
 	"github.com/assay-eval/assay/tokenize"
 )
@@ -353,7 +355,7 @@ func FuzzDecodeLevel(f *testing.F) {
 }
 
 func TestContextRelevanceDual(t *testing.T) {
-	const first, second = "\nRating:", "Could they answer, 0, 1 or 2?"
+	const first, second = "\nRating:", "Of use to them, 0, 1 or 2?"
 	check := func(one, two string, want float64) {
 		t.Helper()
 		got := judging(map[string]string{first: one, second: two}).run(t, "context_relevance/dual", 0, lighthouse())
@@ -364,10 +366,84 @@ func TestContextRelevanceDual(t *testing.T) {
 	check("2", "2", 1)
 	check("2", "1", 0.75)
 	check("0", "0", 0)
-	got := judging(map[string]string{first: "2", second: "4"}).run(t, "context_relevance/dual", 0, lighthouse())
+	repeats := lighthouse()
+	repeats.Contexts = []string{" " + repeats.Question[:9], ""}
+	got := judging(nil).run(t, "context_relevance/dual", 0, repeats) // which fails where it is asked
+	if got.Score == nil || got.Score.Value != 0 || len(got.Calls) != 0 {
+		t.Errorf("a part of the question: %+v", got)
+	}
+	got = judging(map[string]string{first: "2", second: "4"}).run(t, "context_relevance/dual", 0, lighthouse())
 	if got.Kind != metrics.BadReply || !strings.Contains(got.Error, "judge 2 of 2") {
 		t.Errorf("%+v", got)
 	}
+}
+
+// The levels are those of Ragas, where 2 is any relevant information, and not all that the answer needs: in each prompt
+// the worked example for it gives a part of the answer.
+func TestContextRelevanceLevels(t *testing.T) {
+	for p, part := range map[*prompts.Prompt]string{contextRelevanceFirstPrompt: "and where is it sold?",
+		contextRelevanceSecondPrompt: "and what does it cost?"} {
+		messages, err := p.Render(relevanceData{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for i, m := range messages[1:] {
+			if m.Text == "2" && messages[i].Role == backend.User {
+				found = strings.Contains(messages[i].Text, part)
+			}
+		}
+		if !found || !strings.Contains(messages[0].Text, "2 if it holds any ") && !strings.Contains(messages[0].Text, "2 if anything ") {
+			t.Errorf("%s: level 2 is another one: %q", p.Name, messages[0].Text)
+		}
+	}
+}
+
+// Ragas' response relevancy is the paper's method times a factor: 0 where the judge calls the answer noncommittal with
+// each question, and 1 where it does not once.
+func TestAnswerRelevanceRagas(t *testing.T) {
+	check := func(want float64, flags ...int) {
+		t.Helper()
+		judge := &backendtest.Fake{Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+			return fmt.Sprintf(`{"question": "Who built it %d?", "noncommittal": %d}`, req.Draw, flags[req.Draw]), nil
+		}}
+		sample := metrics.Sample{Question: "Who built it?", Answer: "I do not know."}
+		got := metrictest.Score(t, metrictest.One(t, Metrics(), "answer_relevance/ragas"), judge, sample)
+		if got.Score == nil || math.Abs(got.Score.Value-want) > 1e-6 {
+			t.Errorf("%v: %+v %s, want %v", flags, got.Score, got.Error, want)
+		}
+	}
+	similar := 3 / math.Sqrt(3*4) // three words of the four, by the Fake's vectors
+	check(similar, 0, 0, 0)
+	check(similar, 1, 0, 1)
+	check(0, 1, 1, 1)
+}
+
+func TestDecodeGuess(t *testing.T) {
+	check := func(text string, want guess, err error) {
+		t.Helper()
+		if got, e := decodeGuess(ask.Reply{Text: text}); got != want || (e == nil) != (err == nil) {
+			t.Errorf("decodeGuess(%q) = %+v, %v", text, got, e)
+		}
+	}
+	check(`{"question": "Who?", "noncommittal": 1}`, guess{"Who?", true}, nil)
+	check(`Sure: {"question": "Who?", "noncommittal": false}`, guess{}, errNoGuess)
+	check("```\n{\"question\": \" Who?\", \"noncommittal\": \"0\"}\n```", guess{"Who?", false}, nil)
+	check(`{"question": "Who?"}`, guess{}, errNoGuess)
+	check(`{"question": "Who?", "noncommittal": 2}`, guess{}, errNoGuess)
+	check(`{"question": "?", "noncommittal": 0}`, guess{}, errNoGuess)
+	check(`Who?`, guess{}, errNoGuess)
+}
+
+func FuzzDecodeGuess(f *testing.F) {
+	f.Add(`{"question": "Who?", "noncommittal": 1}`)
+	f.Add(`{"question": 1, "noncommittal": []}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := decodeGuess(ask.Reply{Text: strings.ToValidUTF8(text, "\uFFFD")})
+		if (err == nil) == (strings.TrimSpace(got.question) == "") {
+			t.Errorf("decodeGuess(%q) = %+v, %v", text, got, err)
+		}
+	})
 }
 
 // Of several windows, the best counts for each prompt by itself.

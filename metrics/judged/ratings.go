@@ -59,16 +59,16 @@ type accuracyData struct {
 	History                     []metrics.Turn
 }
 
-// contextRelevanceDual rates all contexts together. Where they do not fit in one prompt, the highest rating of
-// any window counts for each prompt. Ragas gives 0 without asking where the context is part of the question; here
-// the judge says so.
+// contextRelevanceDual rates all contexts together, by Ragas' levels: of use at all is 2. Where they do not fit in one
+// prompt, the highest rating of any window counts for each prompt. Contexts that are a part of the question say nothing in
+// reply to it: that is 0 without asking, as in Ragas.
 func contextRelevanceDual() metrics.Metric {
 	return metrics.Metric{
 		Name:   "context_relevance/dual",
-		Doc:    "mean of two ratings of how much the contexts help to answer the question",
+		Doc:    "mean of two ratings of how relevant the contexts are to the question",
 		Source: "Ragas 0.4, context relevance (NVIDIA)",
-		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are the ratings by two prompts: 0 not relevant, 1 partly, 2 " +
-			"fully",
+		Formula: "(r1 / 2 + r2 / 2) / 2, where r1 and r2 are the ratings by two prompts: 0 nothing is " +
+			"relevant, 1 it is in part, 2 any information is; 0 where the contexts are a part of the question",
 		Calls:   "2 replies for each window of the contexts",
 		Min:     0,
 		Max:     1,
@@ -76,6 +76,10 @@ func contextRelevanceDual() metrics.Metric {
 		Asks:    metrics.Asks{backend.Judge: backend.CanGenerate},
 		Prompts: []*prompts.Prompt{contextRelevanceFirstPrompt, contextRelevanceSecondPrompt},
 		Score: func(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+			if strings.Contains(s.Question, strings.TrimSpace(strings.Join(s.Contexts, "\n"))) {
+				return metrics.Score{Because: []metrics.Finding{{Kind: "note",
+					Text: "the contexts are a part of the question: 0 without asking"}}}, nil
+			}
 			data := func(text string) any { return relevanceData{s.Question, text, s.History} }
 			return twoRatings(
 				func() (rating, error) { return rateContexts(ctx, m, contextRelevanceFirstPrompt, s, data) },

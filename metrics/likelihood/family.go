@@ -4,13 +4,11 @@
 //   - First-token scoring (backend.CanChoose). Yes/no questions read as P(yes): the methods logit, and
 //     answer_correctness/p_true (P(True), Kadavath et al. 2022, arXiv 2207.05221). The expected grade on a Likert
 //     scale of 1 to 5: score_logit (G-Eval, Liu et al. 2023, arXiv 2303.16634). Pairwise comparison in both orders,
-//     against position bias: rank (Zheng et al. 2023, arXiv 2306.05685). Answerability of questions: exam (EXAM,
-//     Sander and Dietz 2021).
+//     against position bias: rank (Zheng et al. 2023, arXiv 2306.05685). Answerability of questions: exam_cover
+//     (EXAM++, Farzi and Dietz 2024, arXiv 2402.00309).
 //   - Log-likelihood of a given text (backend.CanScore), as the geometric mean of its token probabilities: perplexity,
 //     gptscore (Fu et al. 2023, arXiv 2302.04166), bartscore (Yuan et al. 2021, arXiv 2106.11520).
 //   - A reward model's classification head (backend.CanClassify): answer_quality/reward.
-//   - Self-consistency sampling: selfcheck (SelfCheckGPT, Manakul et al. 2023, arXiv 2303.08896), with answers that the
-//     judge samples (backend.CanGenerate) or the dataset holds.
 //   - judge_score is the baseline of them all: a grade that the judge writes.
 package likelihood
 
@@ -35,7 +33,7 @@ func Metrics() []metrics.Metric {
 func likelihoodMetrics() []metrics.Metric {
 	return slices.Concat(
 		[]metrics.Metric{answerPerplexity(), pTrue(), answerReward(), rewardLikelihood()},
-		perplexityMetrics(), gptScoreMetrics(), bartScoreMetrics(), selfCheckMetrics(), []metrics.Metric{exam()},
+		perplexityMetrics(), gptScoreMetrics(), bartScoreMetrics(), []metrics.Metric{exam(), examCover()},
 	)
 }
 
@@ -43,9 +41,13 @@ func likelihoodMetrics() []metrics.Metric {
 func gradeMetrics() []metrics.Metric {
 	var list []metrics.Metric
 	for _, a := range gradeAspects {
-		list = append(list, judgeScore(a), scoreLogit(a))
+		whole, apart := grading{aspect: a}, grading{a, true}
+		list = append(list, judgeScore(whole), scoreLogit(whole))
 		if a.rank {
 			list = append(list, rankMetric(a))
+		}
+		if whole.ofContexts() {
+			list = append(list, judgeScore(apart), scoreLogit(apart))
 		}
 	}
 	return list

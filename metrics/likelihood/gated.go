@@ -12,7 +12,8 @@ import (
 func gatedMetrics() []metrics.Metric {
 	var list []metrics.Metric
 	for _, m := range logitMetrics() {
-		if m.Name == "faithfulness/logit" || m.Name == "answer_relevance/logit" {
+		switch m.Name {
+		case "faithfulness/logit", "answer_relevance/logit", "answer_relevance/ares":
 			list = append(list, gated(m))
 		}
 	}

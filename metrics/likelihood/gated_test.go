@@ -34,6 +34,9 @@ func TestGated(t *testing.T) {
 			}
 			return tt.ticket
 		})
+		if n := len(gatedMetrics()); n != 3 {
+			t.Errorf("%d metrics have a gate", n)
+		}
 		for _, m := range gatedMetrics() {
 			score, err := m.Try(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}}, &sample)
 			if err != nil {

@@ -44,21 +44,50 @@ var gradeAspects = []aspect{
 // title is the dimension as a prompt names it: "answer relevance".
 func (a aspect) title() string { return strings.ReplaceAll(a.dimension, "_", " ") }
 
+// A grading says what is graded in an aspect.
+type grading struct {
+	aspect
+	apart bool // each context by itself
+}
+
+// name is that of a metric of the aspect by a method: judge_score_each grades each context.
+func (a grading) name(method string) string {
+	if a.apart {
+		method += "_each"
+	}
+	return a.dimension + "/" + method
+}
+
+// graded is what is graded, for a Metric's Doc.
+func (a grading) graded() string {
+	switch {
+	case a.apart:
+		return "of each context by itself for " + a.title()
+	case a.ofContexts():
+		return "of all contexts together for " + a.title()
+	}
+	return "for " + a.title()
+}
+
+// ofContexts reports whether contexts are graded, rather than an answer.
+func (a grading) ofContexts() bool { return !a.shown.Has(metrics.Answer) }
+
 // gradeData is what judge_score and score_logit are rendered with. What the aspect does not look at is empty.
 type gradeData struct {
 	Row                                  metrics.Row // in the row layout
-	Number                               int         // of the context that is graded, 0: the answer is
+	Number                               int         // of the context that is graded, where one alone is
+	Together                             bool        // all contexts are graded. With neither the answer is
 	Dimension, Definition                string
 	Context, Question, Reference, Answer string
 	History                              []metrics.Turn
 }
 
 // judgeScore has the judge write a grade, as the RAGAS paper's baseline does.
-func judgeScore(a aspect) metrics.Metric {
+func judgeScore(a grading) metrics.Metric {
 	return metrics.Metric{
-		Name:    a.dimension + "/judge_score",
-		Doc:     "the judge's grade from 0 to 10 for " + a.title() + ", as it writes it",
-		Source:  "the baseline GPT Score of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5",
+		Name:    a.name("judge_score"),
+		Doc:     "the judge's grade from 0 to 10 " + a.graded() + ", as it writes it",
+		Source:  "the baseline GPT Score of RAGAS (Es et al. 2023, arXiv 2309.15217), section 5; unitxt's judges",
 		Formula: "grade / 10" + a.over(),
 		Calls:   "1 reply" + a.each(),
 		Min:     0,
@@ -77,10 +106,10 @@ func judgeScore(a aspect) metrics.Metric {
 }
 
 // scoreLogit is the expected grade over the probabilities of the five digits, by first-token scoring.
-func scoreLogit(a aspect) metrics.Metric {
+func scoreLogit(a grading) metrics.Metric {
 	return metrics.Metric{
-		Name: a.dimension + "/score_logit",
-		Doc:  "the expected grade from 1 to 5 for " + a.title() + ", over the probabilities of the five digits",
+		Name: a.name("score_logit"),
+		Doc:  "the expected grade from 1 to 5 " + a.graded() + ", over the probabilities of the five digits",
 		Source: "G-Eval (Liu et al. 2023, arXiv 2303.16634), section 2, its probabilities by first-token scoring " +
 			"instead of sampling",
 		Formula: "(sum of grade x P(grade) - 1) / 4" + a.over(),
@@ -99,11 +128,11 @@ func scoreLogit(a aspect) metrics.Metric {
 }
 
 // over and each say in a Metric's Formula and Calls what a.grade does.
-func (a aspect) over() string {
+func (a grading) over() string {
 	switch {
 	case a.shown.Has(metrics.References):
 		return "; the highest over references"
-	case a.dimension == "context_relevance":
+	case a.apart:
 		return "; the mean over contexts"
 	case a.dimension == "completeness":
 		return "; of several windows of the contexts, the lowest"
@@ -113,11 +142,11 @@ func (a aspect) over() string {
 	return ""
 }
 
-func (a aspect) each() string {
+func (a grading) each() string {
 	switch {
 	case a.shown.Has(metrics.References):
 		return " for each reference"
-	case a.dimension == "context_relevance":
+	case a.apart:
 		return " for each context"
 	case a.shown.Has(metrics.Contexts):
 		return " for each window of the contexts"
@@ -125,18 +154,19 @@ func (a aspect) each() string {
 	return ""
 }
 
-// grade has a sample graded in the aspect: by the reference that suits it best, each context by itself, or
-// by the contexts together. Grade returns a grade in [0, 1] and how it came about.
-func (a aspect) grade(row bool, s *metrics.Sample,
+// grade has a sample graded in the aspect: by the reference that suits it best, each context by itself, by the contexts
+// together, or these. Grade returns a grade in [0, 1] and how it came about.
+func (a grading) grade(row bool, s *metrics.Sample,
 	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
-	d := gradeData{Dimension: a.title(), Definition: a.definition, Question: s.Question, History: s.History}
+	d := gradeData{Dimension: a.title(), Definition: a.definition, Question: s.Question, History: s.History,
+		Together: a.ofContexts() && !a.apart}
 	if a.shown.Has(metrics.Answer) {
 		d.Answer = s.Answer
 	}
 	switch {
 	case a.shown.Has(metrics.References):
 		return a.byReference(row, s, d, grade)
-	case a.dimension == "context_relevance":
+	case a.apart:
 		return a.byContext(row, s, d, grade)
 	case a.shown.Has(metrics.Contexts):
 		f, err := a.inWindows(row, metrics.View{Sample: s}, d, grade)
@@ -144,6 +174,9 @@ func (a aspect) grade(row bool, s *metrics.Sample,
 			return metrics.Score{}, err
 		}
 		f.Text = metrics.Bounded(s.Answer)
+		if d.Together {
+			f.Kind, f.Text = "contexts", fmt.Sprintf("all %d contexts together", len(metrics.NonBlank(s.Contexts)))
+		}
 		return metrics.Score{Value: *f.Value, Because: []metrics.Finding{f}}, nil
 	}
 	value, reason, err := first(row, s, d, grade)
@@ -165,7 +198,7 @@ func first(row bool, s *metrics.Sample, d gradeData,
 	return value, reason, err
 }
 
-func (a aspect) byReference(row bool, s *metrics.Sample, d gradeData,
+func (a grading) byReference(row bool, s *metrics.Sample, d gradeData,
 	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
 	var score metrics.Score
 	for _, r := range metrics.NonBlank(s.References) {
@@ -181,7 +214,7 @@ func (a aspect) byReference(row bool, s *metrics.Sample, d gradeData,
 	return score, nil
 }
 
-func (a aspect) byContext(row bool, s *metrics.Sample, d gradeData,
+func (a grading) byContext(row bool, s *metrics.Sample, d gradeData,
 	grade func(d gradeData) (float64, string, error)) (metrics.Score, error) {
 	var score metrics.Score
 	contexts := metrics.NonBlank(s.Contexts)
@@ -201,7 +234,7 @@ func (a aspect) byContext(row bool, s *metrics.Sample, d gradeData,
 
 // inWindows grades by texts that may be too long for one prompt. The window with the highest grade counts,
 // or that with the lowest where any window can show a want.
-func (a aspect) inWindows(row bool, v metrics.View, d gradeData,
+func (a grading) inWindows(row bool, v metrics.View, d gradeData,
 	grade func(d gradeData) (float64, string, error)) (metrics.Finding, error) {
 	var found []metrics.Finding
 	_, err := v.InWindows(row, func(e metrics.Excerpt) error {

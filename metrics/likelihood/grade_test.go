@@ -13,6 +13,7 @@ import (
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/metrictest"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 func TestDecodeGrade(t *testing.T) {
@@ -133,7 +134,7 @@ func TestJudgeScore(t *testing.T) {
 	metrictest.WantValue(t, "the best reference counts", metrictest.Score(t,
 		metrictest.One(t, Metrics(), "answer_correctness/judge_score"), writes("3", "9"), sample), 0.9, 0.3, 0.9)
 	metrictest.WantValue(t, "the mean over contexts", metrictest.Score(t,
-		metrictest.One(t, Metrics(), "context_relevance/judge_score"), writes("9", "2"), sample), 0.55, 0.9, 0.2)
+		metrictest.One(t, Metrics(), "context_relevance/judge_score_each"), writes("9", "2"), sample), 0.55, 0.9, 0.2)
 	sample.Contexts = manySentences("The ferry costs 14 euros.")
 	in := func(judge *backendtest.Fake) *backendtest.Fake {
 		judge.About.Context = 550
@@ -284,5 +285,47 @@ func TestRankInWindows(t *testing.T) {
 		sample), 1, 0.8)
 	if n := judge.Stats().Scores; n < 4 || n%2 != 0 {
 		t.Errorf("%d choices", n)
+	}
+}
+
+// RAGAS' baseline and unitxt's judges see all contexts in one prompt, in either layout: what one of them holds, and the
+// next does not, is in the contexts.
+func TestContextsGradedTogether(t *testing.T) {
+	sample := metrictest.Ferry()
+	for _, layout := range prompts.Layouts() {
+		asked := 0
+		judge := &backendtest.Fake{
+			Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+				last := req.Messages[len(req.Messages)-1].Text
+				if asked++; !strings.Contains(last, "A ferry ticket") || !strings.Contains(last, "The pier") {
+					t.Errorf("%s: asked %q", layout, last)
+				}
+				if of := "met by the contexts, taken together?"; layout == prompts.Row && !strings.HasSuffix(last, of) {
+					t.Errorf("%s: asked %q", layout, last)
+				}
+				return "7", nil
+			},
+			LogProbs: func(messages []backend.Message, text string) []float64 {
+				if last := messages[len(messages)-1].Text; !strings.Contains(last, "A ferry ticket") ||
+					!strings.Contains(last, "The pier") {
+					t.Errorf("%s: weighed after %q", layout, last)
+				}
+				if text == "4" {
+					return []float64{0}
+				}
+				return []float64{-99}
+			},
+		}
+		models := metrics.Models{Roles: metrics.Roles{backend.Judge: judge}, Prompts: prompts.Set{}.In(layout)}
+		for name, want := range map[string]float64{"context_relevance/judge_score": 0.7, "context_relevance/score_logit": 0.75} {
+			m := metrictest.One(t, Metrics(), name)
+			score, err := m.Try(t.Context(), models, &sample)
+			if err != nil || math.Abs(score.Value-want) > 1e-9 || score.Because[0].Kind != "contexts" {
+				t.Errorf("%s, %s: %+v, %v, want %v", layout, name, score, err, want)
+			}
+		}
+		if asked != 1 {
+			t.Errorf("%s: asked for %d grades", layout, asked)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package likelihood
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/metrictest"
 )
 
@@ -238,116 +238,7 @@ func TestPTrue(t *testing.T) {
 		metrictest.One(t, Metrics(), "answer_correctness/p_true"), judge, metrictest.Ferry()), 0.4, 0.4)
 }
 
-func TestSelfCheckNgram(t *testing.T) {
-	// Of four words, "red" is two and "cat" one: the square root of 1/2 * 1/4.
-	sample := metrics.Sample{Answer: "Red cat.", OtherAnswers: []string{"red dog", "  "}}
-	metrictest.WantValue(t, "two words", metrictest.Score(t,
-		metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample), math.Sqrt(1.0/8), math.Sqrt(1.0/8))
-	// Sentences have their own means; the whole is the mean over words: (1/2 * 1/2 * 1/4)^(1/3), of counts red 4, cat
-	// 2, dog 2.
-	sample = metrics.Sample{Answer: "Red. Red cat.", OtherAnswers: []string{"Red dog.", "Red cat? Dog!"}}
-	metrictest.WantValue(t, "two sentences", metrictest.Score(t,
-		metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil, sample), math.Cbrt(1.0/16), 0.5,
-		math.Sqrt(1.0/8))
-	sample.Answer = "?!"
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil,
-		sample); got.Kind != metrics.NotApplicable {
-		t.Errorf("no words: %+v", got)
-	}
-	sample.Answer = "Red \xff"
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram"), nil,
-		sample); got.Kind != metrics.Invalid {
-		t.Errorf("no text: %+v", got)
-	}
-	if got := metrics.Bounded(strings.Repeat("\xb6", 301)); len(got) > 310 {
-		t.Errorf("bounded to %d bytes", len(got))
-	}
-}
-
-func FuzzSelfCheckNgram(f *testing.F) {
-	f.Add("Red cat.", "red dog")
-	f.Add("東京は大きい。", "東京")
-	f.Add("ß ﬁ 1½", "SS fi")
-	f.Add(strings.Repeat("\xb6", 301), "no text")
-	f.Fuzz(func(t *testing.T, answer, other string) {
-		score, err := unigramScore(&metrics.Sample{Answer: answer}, []string{other})
-		if err == nil && !(score.Value > 0 && score.Value <= 1) {
-			t.Errorf("%q beside %q scores %v", answer, other, score.Value)
-		}
-	})
-}
-
-// The draws are of one prompt, differ in their number, are made at temperature 1, and are the same for
-// every metric that needs them. A sample's own other answers take their place.
-func TestSelfCheckDraws(t *testing.T) {
-	var draws []string
-	judge := metrictest.Affirms(func(prompt string) float64 {
-		if strings.Contains(prompt, "Text:\nSample 2 ") {
-			return 0.2
-		}
-		return 0.7
-	})
-	judge.Reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) {
-		draws = append(draws, fmt.Sprint(req.Draw, " at ", req.Sampling.Temperature))
-		last := req.Messages[len(req.Messages)-1].Text
-		if !strings.Contains(last, "What does the ferry cost?") ||
-			!strings.Contains(last, "A ferry ticket costs 14 euros.") {
-			t.Errorf("drawn from %q", last)
-		}
-		if req.Draw == 3 {
-			return " \n", nil // no answer: another draw, that is none of the others'
-		}
-		return fmt.Sprintf("Sample %d has euros in it.", req.Draw), nil
-	}
-	got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_prompt"), judge, metrictest.Ferry())
-	metrictest.WantValue(t, "one of five disagrees", got, 0.6, 0.6, 0.6)
-	if want := "0 at 1, 1 at 1, 2 at 1, 3 at 1, 8 at 1, 4 at 1"; strings.Join(draws, ", ") != want {
-		t.Errorf("drawn %q, want %s", draws, want)
-	}
-	other := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_ngram_drawn"), judge,
-		metrictest.Ferry())
-	for i, key := range other.Calls {
-		if got.Calls[i] != key {
-			t.Errorf("draw %d of selfcheck_ngram_drawn has another key", i)
-		}
-	}
-	if other.Score == nil || len(other.Calls) != 6 {
-		t.Errorf("%+v", other)
-	}
-
-	draws = nil
-	sample := metrictest.Ferry()
-	sample.OtherAnswers = []string{"Sample 2 says so.", "Sample 9 says otherwise."}
-	metrictest.WantValue(t, "given answers", metrictest.Score(t,
-		metrictest.One(t, Metrics(), "faithfulness/selfcheck_prompt"), judge, sample), 0.45, 0.45, 0.45)
-	if draws != nil {
-		t.Errorf("drawn %q although the sample has other answers", draws)
-	}
-}
-
-func TestSelfCheckEmbed(t *testing.T) {
-	judge := &backendtest.Fake{}
-	check := func(what string, want float64, answer string, others ...string) {
-		t.Helper()
-		got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_embed"), judge,
-			metrics.Sample{Question: "Q?", Answer: answer, OtherAnswers: others})
-		if got.Score == nil || math.Abs(got.Score.Value-want) > 1e-6 {
-			t.Errorf("%s: %+v %s, want %v", what, got.Score, got.Error, want)
-		}
-	}
-	// The Fake's vectors are counts of words: texts with the same words have a cosine of 1, those that share
-	// one of two words 1/2, and those that share none 0.
-	check("the same, in another order", 1, "Red cat. Blue dog.", "Blue dog. Red cat.")
-	check("the nearest sentence counts", 0.75, "Red cat. Blue dog.", "Green bird. Red cat. Blue fish.")
-	check("the mean over others", 0.5, "Red cat.", "Cat red!", "Blue dog.", "!")
-	got := metrictest.Score(t, metrictest.One(t, Metrics(), "faithfulness/selfcheck_embed"), judge,
-		metrics.Sample{Question: "Q?", Answer: "Red cat.", OtherAnswers: []string{"!", "?"}})
-	if got.Kind != metrics.NotApplicable {
-		t.Errorf("others without words: %+v", got)
-	}
-}
-
-func TestExam(t *testing.T) {
+func TestExamCover(t *testing.T) {
 	questions := map[string]string{
 		"It costs 14 euros and sails daily.": "1. What does it cost?\n2. How often does it sail?\n3. What does it " +
 			"cost?",
@@ -375,15 +266,86 @@ func TestExam(t *testing.T) {
 	check := func(what string, want float64, findings []float64, references ...string) {
 		t.Helper()
 		sample.References = references
-		metrictest.WantValue(t, what, metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge,
+		metrictest.WantValue(t, what, metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam_cover"), judge,
 			sample), want, findings...)
 	}
 	check("both", 1, []float64{0.9, 0.5}, "It costs 14 euros and sails daily.")
 	check("the best reference", 1, []float64{0.9, 0.5}, "Free.", "Hm.", "It costs 14 euros and sails daily.")
 	check("none", 0, []float64{0.2}, "Free.")
 	sample.References = []string{"Hm."}
-	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge,
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam_cover"), judge,
 		sample); got.Kind != metrics.NotApplicable {
 		t.Errorf("no questions: %+v", got)
 	}
+}
+
+// What counts is the right answer to a question, not that there is one.
+func TestExam(t *testing.T) {
+	const reference, long = "The ferry costs 14 euros and sails from May on.", "It is free on Sundays only."
+	key := map[string]string{"What does the ferry cost?": "14 euros", "When does it sail?": "From May on",
+		"Who owns it?": "The text does not say."}
+	judge := metrictest.Affirms(func(prompt string) float64 {
+		switch {
+		case strings.Contains(prompt, "Key: From May on\nReply: In May and later"):
+			return 0.8
+		case strings.Contains(prompt, "Key: 14 euros\nReply: 40 euros"):
+			return 0.1
+		}
+		t.Errorf("asked %q", prompt)
+		return 0
+	})
+	var replies map[string]string // to the questions, by the answer alone
+	judge.Reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+		last := req.Messages[len(req.Messages)-1].Text
+		text, question, asked := strings.Cut(strings.TrimPrefix(last, "Text:\n"), "\n\nQuestion: ")
+		question = strings.TrimSuffix(question, "\nAnswer:")
+		switch {
+		case !asked && strings.HasPrefix(text, reference):
+			return "1. What does the ferry cost?\n2. When does it sail?\n3. Who owns it?", nil
+		case !asked && strings.HasPrefix(text, long):
+			return "1. Who owns it?", nil
+		case !asked:
+			return "No questions.", nil
+		case text == reference || text == long:
+			return key[question], nil
+		}
+		return replies[question], nil
+	}
+	sample := metrictest.Ferry()
+	check := func(what string, want float64, by map[string]string, references ...string) metrics.Result {
+		t.Helper()
+		sample.References, replies = references, by
+		got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge, sample)
+		if got.Score == nil || got.Score.Value != want {
+			t.Errorf("%s: %+v %+v, want %v", what, got, got.Score, want)
+		}
+		return got
+	}
+	got := check("right, in its own words and in the key's", 1,
+		map[string]string{"What does the ferry cost?": "Answer: 14 Euros.", "When does it sail?": "In May and later"}, reference)
+	if last := got.Score.Because[2]; last.Verdict != nil || !strings.Contains(last.Reason, "not counted") {
+		t.Errorf("a question that the reference does not answer: %+v", last)
+	}
+	check("answered, and all wrong", 0, map[string]string{"What does the ferry cost?": "40 euros",
+		"When does it sail?": "Text: The text does not say."}, reference)
+	check("one of two, by the reference that suits best", 0.5, map[string]string{"What does the ferry cost?": "14 euros",
+		"When does it sail?": "no answer"}, long, reference)
+	sample.References = []string{long}
+	if got := metrictest.Score(t, metrictest.One(t, Metrics(), "completeness/exam"), judge,
+		sample); got.Kind != metrics.NotApplicable {
+		t.Errorf("no question that the reference answers: %+v", got)
+	}
+}
+
+// A reply in an exam is a line of words, or says that there is none.
+func FuzzDecodeExamReply(f *testing.F) {
+	f.Add("14 euros\nand more", false)
+	f.Add("The text does not say.", true)
+	f.Add("\n \n...", false)
+	f.Fuzz(func(t *testing.T, text string, cut bool) {
+		got, err := decodeExamReply(ask.Reply{Text: strings.ToValidUTF8(text, "?"), Cut: cut}, []string{"no answer"})
+		if strings.Contains(got, "\n") || err != nil && got != "" {
+			t.Errorf("%q is read as %q, %v", text, got, err)
+		}
+	})
 }

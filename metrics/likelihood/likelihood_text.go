@@ -38,7 +38,7 @@ func gptScoreMetrics() []metrics.Metric {
 	}
 	var all []metrics.Metric
 	for _, g := range list {
-		a := aspect{shown: g.needs} // what grades are taken over, likelihoods are too
+		a := grading{aspect: aspect{shown: g.needs}} // what grades are taken over, likelihoods are too
 		all = append(all, metrics.Metric{
 			Name: g.name,
 			Doc: "geometric mean of the answer's token probabilities given an instruction that asks for " +

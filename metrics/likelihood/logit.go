@@ -32,7 +32,7 @@ func logitMetrics() []metrics.Metric {
 		{
 			Name:    "answer_relevance/logit",
 			Doc:     "probability that the answer addresses the question",
-			Source:  "Assay; RAGAS' definition (Es et al. 2023, arXiv 2309.15217), asked in one question",
+			Source:  "Assay; RAGAS' definition (Es et al. 2023, arXiv 2309.15217), be the answer true or not, in one question",
 			Formula: "P(yes)",
 			Calls:   "1 first-token scoring",
 			Min:     0,
@@ -41,6 +41,20 @@ func logitMetrics() []metrics.Metric {
 			Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
 			Prompts: []*prompts.Prompt{answerRelevanceYesPrompt},
 			Score:   scoreAnswerRelevanceLogit,
+		},
+		{
+			Name: "answer_relevance/ares",
+			Doc: "probability that the answer addresses all of the question with nothing that is wrong by the contexts: " +
+				"ARES' definition",
+			Source:  "ARES' answer relevance (Saad-Falcon et al. 2023, arXiv 2311.09476), section 3, asked in one question",
+			Formula: "P(yes); of several windows, the highest",
+			Calls:   "1 first-token scoring for each window of the contexts",
+			Min:     0,
+			Max:     1,
+			Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
+			Asks:    metrics.Asks{backend.Judge: backend.CanChoose},
+			Prompts: []*prompts.Prompt{answerRelevanceARESYesPrompt},
+			Score:   scoreAnswerRelevanceARES,
 		},
 		{
 			Name:    "answer_correctness/logit",
@@ -136,6 +150,20 @@ func scoreAnswerRelevanceLogit(ctx context.Context, m metrics.Models, s *metrics
 	return answerScore(s, p.Yes[0][0], "", p.Mass), nil
 }
 
+// scoreAnswerRelevanceARES shows the contexts with the answer: to ARES an answer that contradicts them does not address
+// the question.
+func scoreAnswerRelevanceARES(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	p, err := ask.PollView(ctx, m, answerRelevanceARESYesPrompt, metrics.View{Sample: s}, 1,
+		func(e metrics.Excerpt, _ int) any {
+			return answeredData{e.Row, e.Text, s.Question, s.Answer, s.History}
+		})
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	yes, where := p.Highest(0)
+	return answerScore(s, yes, where, p.Mass), nil
+}
+
 // answerScore is P(yes) for a question about the whole answer.
 func answerScore(s *metrics.Sample, yes float64, where string, mass float64) metrics.Score {
 	return metrics.Score{
@@ -184,6 +212,8 @@ var faithfulnessAnswerYesPrompt = prompts.Builtin("faithfulness_answer_yes", ans
 var completenessYesPrompt = prompts.Builtin("completeness_yes", answeredExample("completeness"))
 
 var answerRelevanceYesPrompt = prompts.Builtin("answer_relevance_yes", exchangeExample("answer_relevance"))
+
+var answerRelevanceARESYesPrompt = prompts.Builtin("answer_relevance_ares_yes", answeredExample("answer_relevance"))
 
 // exchangeExample is that of a prompt with a question and an answer.
 func exchangeExample(dimension string) prompts.Example {

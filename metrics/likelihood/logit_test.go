@@ -107,6 +107,26 @@ func TestAnswerLogits(t *testing.T) {
 		metrictest.One(t, Metrics(), "answer_relevance/logit"), judge, sample), 0.4, 0.4)
 }
 
+// To ARES an answer that the passage contradicts is not relevant, so the judge sees the passage: that is the only thing
+// in which these prompts differ.
+func TestAnswerRelevanceByARES(t *testing.T) {
+	judge := metrictest.Affirms(func(prompt string) float64 {
+		if strings.Contains(prompt, "ticket costs 40 euros.") {
+			return 0.1
+		}
+		return 0.9
+	})
+	check := func(name string, want float64, contexts ...string) {
+		t.Helper()
+		sample := metrictest.Ferry()
+		sample.Contexts = contexts
+		metrictest.WantValue(t, name, metrictest.Score(t, metrictest.One(t, Metrics(), name), judge, sample), want, want)
+	}
+	check("answer_relevance/ares", 0.9, "A ferry ticket costs 14 euros.")
+	check("answer_relevance/ares", 0.1, "A ferry ticket costs 40 euros.")
+	check("answer_relevance/logit", 0.9, "A ferry ticket costs 40 euros.")
+}
+
 func TestContextLogits(t *testing.T) {
 	sample := metrictest.Ferry()
 	sample.Contexts = []string{"A ferry ticket costs 14 euros. It is sold on board.", "", "The pier is green."}

@@ -63,11 +63,11 @@ func matchMetrics() []metrics.Metric {
 		}),
 		lexical(metrics.Metric{
 			Name:   "answer_correctness/contains_normalised",
-			Source: "DPR (Karpukhin et al. 2020, arXiv 2004.04906), answer matching",
-			Doc: "whether the answer contains one of the references but for case, punctuation and articles, in " +
-				"any script",
-			Formula: "1 if a reference's tokens are a contiguous run of the answer's, else 0",
-			Score:   scoreMatch(tokenize.Tokens, tokenize.ContainsRun),
+			Source: "DPR (Karpukhin et al. 2020, arXiv 2004.04906), has_answer, after DrQA (Chen et al. 2017, arXiv 1704.00051)",
+			Doc:    "whether the answer contains one of the references, token by token in lower case",
+			Formula: "1 if a reference's tokens are a contiguous run of the answer's, else 0; a token is a run of letters, " +
+				"numbers and marks, or a mark of punctuation",
+			Score: scoreMatch(tokenize.DPR, tokenize.ContainsRun),
 		}),
 	}
 }

@@ -71,6 +71,16 @@ func encoderMetrics() []metrics.Metric {
 			Score:   scoreAnswerEncoder,
 		},
 		{
+			Name: "answer_relevance/ares_encoder",
+			Doc: "probability that the answer answers the question and that the contexts contradict none of it, by a " +
+				"cross-encoder: ARES' definition",
+			Formula: "answer_relevance/encoder * (1 - faithfulness/contradiction)",
+			Calls:   "1 pair for the cross-encoder for each window of up to 160 words of the answer, and " + faithfulnessCalls,
+			Needs:   metrics.Question | metrics.Answer | metrics.Contexts,
+			Outputs: []string{"answer_relevance", "faithfulness", "contradiction"},
+			Score:   scoreARESEncoder,
+		},
+		{
 			Name:    "answer_correctness/encoder",
 			Doc:     "probability that the answer says the same as the best reference, by a cross-encoder",
 			Formula: "maximum over references and the answer's windows of P(same | question and reference, window)",
@@ -218,6 +228,21 @@ func scoreAnswerEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample
 	}
 	return metrics.Score{Value: best[0].Chance, Because: []metrics.Finding{
 		{Kind: "passage", Text: best[0].Text, Value: &best[0].Chance, Where: best[0].Where("", windows)}}}, nil
+}
+
+// scoreARESEncoder reads the two ways in which ARES has an answer fail: it answers something else, as the answer to
+// another question does, or the passage says otherwise. ARES trains one classifier on query, passage and answer.
+func scoreARESEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
+	answers, err := scoreAnswerEncoder(ctx, m, s)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	contradicted, err := scoreContradictionEncoder(ctx, m, s)
+	if err != nil {
+		return metrics.Score{}, err
+	}
+	return metrics.Score{Value: answers.Value * (1 - contradicted.Value),
+		Because: append(answers.Because, contradicted.Because...)}, nil
 }
 
 func scoreCorrectnessEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {

@@ -168,6 +168,29 @@ func TestEncoderVerdicts(t *testing.T) {
 	}
 }
 
+// To ARES an answer that the passage contradicts is not relevant: answer_relevance/encoder, which does not see the
+// passage, cannot tell.
+func TestARESEncoder(t *testing.T) {
+	fake := &backendtest.Fake{About: backend.Info{Ops: backend.CanClassify,
+		Labels: []string{"answer_relevance", "faithfulness", "contradiction"}}, Outputs: func(p backend.Pair) []float32 {
+		if p.Text == "It costs 40 euros." {
+			return []float32{9, logit(0.1), logit(0.9)}
+		}
+		return []float32{logit(0.8), logit(0.9), logit(0.2)}
+	}}
+	models := metrics.Models{Roles: metrics.Roles{backend.Encoder: fake}}
+	for context, want := range map[string]float64{"It costs 14 euros.": 0.8 * (1 - 0.2*0.1),
+		"It costs 40 euros.": 0.8 * (1 - 0.9*0.9)} {
+		sample := metrics.Sample{Question: "What does it cost?", Answer: "14 euros.", Contexts: []string{context}}
+		for name, want := range map[string]float64{"answer_relevance/ares_encoder": want, "answer_relevance/encoder": 0.8} {
+			score, err := metrictest.One(t, Metrics(), name).Score(t.Context(), models, &sample)
+			if err != nil || math.Abs(score.Value-want) > 1e-6 {
+				t.Errorf("%s by %q: %v, %v, want %v", name, context, score.Value, err, want)
+			}
+		}
+	}
+}
+
 // TestEncoderReadsFew checks that a sentence is read with the windows most like it, the likest first, and with no
 // more once one supports it.
 func TestEncoderReadsFew(t *testing.T) {

@@ -62,7 +62,7 @@ path=$("$assay" models inspect "$judge" --format json | python3 -c 'import json,
 python3 "$here/blends.py" "$out/fits" "sha256:$(sha256sum "$path" | cut -d' ' -f1)" "$root/metrics/all/blends"
 (cd "$root" && make build >/dev/null)
 for set in $(tests); do
-	score "$set" "$judge" "$(case ${set%%.*} in completeness) echo faithfulness/blend,answer_relevance/blend ;; *) echo "${set%%.*}/blend" ;; esac)"
+	score "$set" "$judge" "$(case $set in completeness.*) echo faithfulness/blend,answer_relevance/blend ;; answer_relevance.ares*) echo answer_relevance/blend,answer_relevance/ares_encoder ;; *) echo "${set%%.*}/blend" ;; esac)"
 	agree "$set"
 done
 for set in $(within); do

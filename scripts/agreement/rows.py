@@ -23,7 +23,7 @@ SETS = {
     "answer_correctness": ("semeval2013-answers", "truthfulqa", "evouna-nq", "evouna-tq"),
 }
 
-# What nothing was trained on: the field of people's label for each dimension.
+# What nothing was trained on (ARES' answer relevance is answer_relevance/ares_encoder's: right by the passage, too): the field of people's label for each dimension.
 TESTS = {
     "mtrag": {"faithfulness": "faithfulness", "completeness": "completeness"},
     "ares-databricks": {"faithfulness": "Answer_Faithfulness_Label", "context_relevance": "Context_Relevance_Label",

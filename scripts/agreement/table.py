@@ -29,11 +29,18 @@ to what it is worth than the blend that two or three sources make.
 """
 
 
+DEFINITIONS = {"answer_relevance": """By RAGAS' definition: whether an answer addresses its question, be it true or not. ares-databricks below has ARES' labels: right by the
+passage, too, as `answer_relevance/ares` and `answer_relevance/ares_encoder` ask.
+"""}
+
+
 def main(out):
     print(HEAD)
     for dimension, sets in SETS.items():
         fit = load(f"{out}/fits/{dimension}.json")["sources"]
         print(f"## {dimension.replace('_', ' ').capitalize()}\n")
+        if dimension in DEFINITIONS:
+            print(DEFINITIONS[dimension])
         agreements = [agreement(f"{out}/log/{dimension}.{name}.agree.json") for name in sets]
         by_name = {s["dataset"].removesuffix(".jsonl").split(".", 1)[1]: s for s in fit["sources"]}
         figures = [by_name[name] for name in sets]

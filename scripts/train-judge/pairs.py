@@ -17,7 +17,7 @@ from bert import words
 #   context_relevance   question                | context      does it help to answer?
 #   faithfulness        answer                  | context      does it say so?
 #   contradiction       answer                  | context      does it say otherwise?
-#   answer_relevance    question                | answer       does it answer the question?
+#   answer_relevance    question                | answer       does it answer the question, rightly or not? (RAGAS)
 #   answer_correctness  question " | " reference | answer      does it say the same?
 LABELS = ("context_relevance", "faithfulness", "answer_relevance", "answer_correctness", "contradiction")
 
@@ -127,6 +127,7 @@ def ares(rows, claims, rng):
             if not relevant or label["Answer_Faithfulness_Label"] == "Yes":
                 yield Pair(question, "faithfulness", question, context, relevant and answer == "SUPPORTS", "claim")
         elif answer:
+            # To ARES an answer that the passage contradicts is not relevant; these negatives are answers to other questions.
             yield Pair(question, "faithfulness", answer, context, label["Answer_Faithfulness_Label"] == "Yes")
             yield Pair(question, "answer_relevance", question, answer, label["Answer_Relevance_Label"] == "Yes")
     yield from statements(sorted(set(contexts)), rng)

@@ -205,7 +205,8 @@ class Row:
                     yield pair(self.question, text)
             elif name == "faithfulness" and self.answer and context and pairs.fits(self.answer, context):
                 yield pair(self.answer, context)
-            elif name == "answer_relevance" and self.question and self.answer:
+            elif name == "answer_relevance" and self.question and self.answer and self.kind != "strong_answer":
+                # Without the passage, which it is not shown, a judge cannot tell that a relevant answer contradicts it.
                 yield pair(self.question, self.answer)
             elif name == "answer_correctness" and self.references and self.answer:
                 best = pairs.nearest(self.references, self.answer)

@@ -47,7 +47,7 @@ class Rows(unittest.TestCase):
     def test_a_test_set(self):
         """Each label is a pair in the form that the judge is asked in; wrong contexts are wrong one by one."""
         contradiction = {**GOOD, "id": "g/strong_answer", "kind": "strong_answer", "answer": "It sails in June.",
-                         "labels": {"answer_faithfulness": 0}}
+                         "labels": {"answer_faithfulness": 0, "answer_relevance": 0}}  # 0 by ARES' definition
         wrong = {**GOOD, "id": "g/weak_context", "kind": "weak_context", "labels": {"context_relevance": 0}}
         lost = {**GOOD, "id": "h/lost_context", "kind": "lost_context", "labels": {"context_relevance": 0}}
         context = "The ferry sails in May.\n\nBread keeps."
