@@ -28,6 +28,10 @@
 //   - text: n-grams and edit distance, no model: exact match, token F1, ROUGE, BLEU, chrF, METEOR
 //   - form: deterministic checks of form, no model: language, length, readability, refusal phrases
 //   - retrieval: measures of a ranking, no model: nDCG, MAP, MRR, ERR, RBP, bpref, infAP
+//   - citation: marks in the answer, and whether what they cite supports it: ALCE
+//   - nugget: facts that an answer should state, and how many it does: AutoNuggetizer
+//   - answerability: what may be answered and whether the answer declines: mtRAG, CRAG
+//   - relevance: passages graded as the assessors of a test collection would: UMBRELA
 //   - agent: conversations and tool calls
 //   - criteria: aspect critics, rubrics and checks, those of a user's own file, too
 //

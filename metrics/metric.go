@@ -103,6 +103,7 @@ func (r *Ratio) Check(value float64) error {
 type Finding struct {
 	Kind    string   `json:"kind"`              // "claim", "question", "sentence", "note"
 	Text    string   `json:"text"`              // the thing itself
+	ID      string   `json:"id,omitempty"`      // of the passage that it is or is about, where the sample has ids
 	Verdict *bool    `json:"verdict,omitempty"` // whether it counts for the score
 	Value   *float64 `json:"value,omitempty"`   // a similarity or probability
 	Reason  string   `json:"reason,omitempty"`  // the judge's own words

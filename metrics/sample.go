@@ -34,10 +34,21 @@ type Sample struct {
 	ReferenceToolCalls []ToolCall        `json:"reference_tool_calls,omitzero"`
 	ReferenceTopics    []string          `json:"reference_topics,omitempty"` // what the conversation should keep to
 	Rubrics            map[string]string `json:"rubrics,omitempty"`          // of this row alone: what each score means
+	// whether the question can be answered from what there is to retrieve; nil: not known
+	Answerable *bool    `json:"answerable,omitempty"`
+	Nuggets    []Nugget `json:"nuggets,omitempty"` // facts that an answer should state
+	// which aspects of the question a passage is of use for, by its id
+	Aspects map[string][]string `json:"aspects,omitempty"`
 	// samples that are not independent share one
 	Group string `json:"group,omitempty"`
 	// every other column, as it was
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
+}
+
+// A Nugget is a fact that an answer should state.
+type Nugget struct {
+	Text  string `json:"text"`
+	Vital bool   `json:"vital"` // a good answer must state it; else it may
 }
 
 // A Field names a column of a [Sample]; a set of them is their union.
@@ -58,13 +69,17 @@ const (
 	ReferenceToolCalls
 	ReferenceTopics
 	Rubrics
+	Answerable
+	Nuggets
+	Aspects
 	OtherContexts
 )
 
 // fieldNames are the names of the fields in datasets, in the order of their bits.
 var fieldNames = []string{"question", "answer", "contexts", "context_ids", "reference_answers",
 	"reference_contexts", "reference_context_ids", "history", "relevance", "other_answers", "tool_calls",
-	"reference_tool_calls", "reference_topics", "rubrics", "other_contexts"}
+	"reference_tool_calls", "reference_topics", "rubrics", "answerable", "nuggets",
+	"aspects", "other_contexts"}
 
 // Has reports whether f includes every field in want.
 func (f Field) Has(want Field) bool { return f&want == want }
@@ -102,6 +117,9 @@ func (s *Sample) Fields() Field {
 		ReferenceToolCalls:  s.ReferenceToolCalls != nil,
 		ReferenceTopics:     !Blank(s.ReferenceTopics...),
 		Rubrics:             len(s.Rubrics) > 0,
+		Answerable:          s.Answerable != nil,
+		Nuggets:             len(s.Nuggets) > 0,
+		Aspects:             len(s.Aspects) > 0,
 		OtherContexts:       !Blank(slices.Concat(s.OtherContexts...)...),
 	} {
 		if filled {

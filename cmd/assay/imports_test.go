@@ -12,9 +12,10 @@ import (
 func TestImports(t *testing.T) {
 	const module = "github.com/assay-eval/assay/"
 	families := []string{"metrics/judged", "metrics/likelihood", "metrics/vector", "metrics/text", "metrics/form",
-		"metrics/retrieval", "metrics/agent", "metrics/criteria", "metrics/profile", "metrics/selfcheck"}
+		"metrics/retrieval", "metrics/agent", "metrics/answerability", "metrics/citation", "metrics/criteria", "metrics/nugget",
+		"metrics/profile", "metrics/relevance", "metrics/selfcheck"}
 	// never each other, never an engine
-	family := []string{"backend", "tokenize", "internal/stats", "metrics", "metrics/ask", "metrics/prompts"}
+	family := []string{"backend", "tokenize", "internal/stats", "metrics", "metrics/ask", "metrics/pairs", "metrics/prompts"}
 	may := map[string][]string{
 		"tokenize":            {},
 		"internal/stats":      {},
@@ -41,6 +42,7 @@ func TestImports(t *testing.T) {
 		"metrics/prompts":           {"backend", "tokenize"},
 		"metrics/ask":               {"backend", "metrics", "metrics/prompts", "tokenize"},
 		"metrics/metrictest":        {"backend", "backend/backendtest", "metrics"},
+		"metrics/pairs":             {"backend", "internal/stats", "metrics", "tokenize"},
 		"metrics/judged":            family,
 		"metrics/likelihood":        family,
 		"metrics/vector":            family,
@@ -48,8 +50,12 @@ func TestImports(t *testing.T) {
 		"metrics/form":              family,
 		"metrics/retrieval":         family,
 		"metrics/agent":             family,
+		"metrics/answerability":     family,
+		"metrics/citation":          family,
 		"metrics/criteria":          family,
+		"metrics/nugget":            family,
 		"metrics/profile":           family,
+		"metrics/relevance":         family,
 		"metrics/selfcheck":         family,
 		"metrics/jury":              {"backend", "metrics"},
 		"metrics/all":               append(append(families, family...), "metrics/jury"),

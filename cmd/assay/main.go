@@ -30,6 +30,7 @@ Judge
   components which part of a RAG fails, by the types of questions
   calibrate  make probabilities of scores, from labels
   judge      train a judge from labels and the scores of cheap metrics, and test it
+  qrels      relevance judgements of passages by a judge, and how far people agree with them
   label      label the rows that tell most, one at a time
 
 Make
@@ -89,6 +90,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return compareCommand(ctx, std, args)
 	case "agree":
 		return agreeCommand(ctx, std, args)
+	case "qrels":
+		return qrelsCommand(ctx, std, args)
 	case "ppi":
 		return ppiCommand(ctx, std, args)
 	case "components":

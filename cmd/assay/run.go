@@ -78,6 +78,7 @@ type runOptions struct {
 	limit       int
 	qrels       string
 	complete    bool
+	turns       bool
 	mapping     map[string]string
 	skipBad     bool
 	seed        uint64
@@ -114,6 +115,8 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard another run that the folder holds")
 	f.IntVar(&o.limit, "limit", 0, "score only the first `N` rows")
 	f.StringVar(&o.qrels, "qrels", "", "a `FILE` of relevance judgements, by row id: query, iteration, passage, grade")
+	f.BoolVar(&o.turns, "turns", false,
+		"score each turn of a conversation that the assistant replied to, not the last one alone")
 	f.BoolVar(&o.complete, "complete", false,
 		"score judged queries that the dataset lacks, as if nothing had been retrieved")
 	f.StringToStringVar(&o.mapping, "map", nil, "name a column: `FIELD=COLUMN`, repeatable")
@@ -263,7 +266,7 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 		return nil, usagef("--limit is %d: it takes a positive number of rows", o.limit)
 	}
 	p.data, err = dataset.Open(ctx, o.data, dataset.Options{
-		Map: o.mapping, Limit: o.limit, Qrels: o.qrels, Complete: o.complete,
+		Map: o.mapping, Limit: o.limit, Qrels: o.qrels, Complete: o.complete, Turns: o.turns,
 	})
 	if err != nil {
 		return nil, usageError{err}
@@ -403,7 +406,7 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 	}
 	m.Config = runs.Config{
 		Dataset: runs.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit,
-			Map: o.mapping, Qrels: sum.Qrels, Complete: o.complete},
+			Map: o.mapping, Qrels: sum.Qrels, Complete: o.complete, Turns: o.turns},
 		IdentityFields: models.Identities().Fields(),
 
 		Examples: p.examples.sha256,

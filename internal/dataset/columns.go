@@ -37,6 +37,9 @@ var fieldColumns = []fieldNames{
 	{"reference_tool_calls", []string{"reference_tool_calls", "expected_tools"}},
 	{"reference_topics", []string{"reference_topics"}},
 	{"rubrics", []string{"rubrics"}},
+	{"answerable", []string{"answerable", "is_answerable_label", "answerability"}},
+	{"nuggets", []string{"nuggets", "expected_facts"}},
+	{"aspects", []string{"aspects", "subtopics"}},
 }
 
 type fieldNames struct {
@@ -124,11 +127,11 @@ func (c *columns) settle(first cell) error {
 // beside them: "context" is what should have been retrieved where DeepEval's "retrieval_context" is there too,
 // "query_id" is an id only where there is no "id", and so with the other names in givesWay; "messages" and the like are
 // a conversation only where there is no history. Nor are they one if they hold something else: "turns" may be a number,
-// and a prediction, which is an object with an answer and what was retrieved for it, may be anything.
+// "aspects" a list, and a prediction, which is an object with an answer and what was retrieved for it, may be anything.
 func (c *columns) known(first cell) string {
 	name := snake(first.column)
 	field := c.names[name]
-	if field == "conversation" && !first.converses() {
+	if field == "conversation" && !first.converses() || field == "aspects" && !first.covers() {
 		return ""
 	}
 	if field == "prediction" && !first.object() {

@@ -43,6 +43,10 @@ type Options struct {
 	// Complete adds a sample without passages for each judged query that the dataset lacks, after all
 	// others: trec_eval -c.
 	Complete bool
+
+	// Turns makes a sample of each question in a conversation that was replied to, rather than of the last one: see
+	// [draft.exchanges].
+	Turns bool
 }
 
 // A Summary says what a dataset holds.
@@ -219,8 +223,21 @@ func (r *Reader) Samples(ctx context.Context) iter.Seq2[*metrics.Sample, error] 
 	}
 }
 
-// read passes every record of the file to visit, numbered from 1, with the sample in it or the reason why
-// there is none, until visit returns false. The first time it notes the hash of the whole content, and
+// samples are those of a record: one, or with the option Turns those of a conversation's turns. The list is never empty.
+func (r *Reader) samples(rec record, row int) ([]*metrics.Sample, error) {
+	if !r.options.Turns {
+		sample, err := r.columns.decode(rec, row)
+		return []*metrics.Sample{sample}, err
+	}
+	d, err := r.columns.draft(rec, row)
+	if err != nil {
+		return []*metrics.Sample{nil}, err
+	}
+	return d.exchanges(), nil
+}
+
+// read passes every sample of the file to visit, numbered from 1, or the reason why a record has none, until visit
+// returns false. The first time it notes the hash of the whole content, and
 // later it compares.
 func (r *Reader) read(ctx context.Context, visit func(row int, rec record, s *metrics.Sample, err error) bool) error {
 	f, err := r.source.open(r.options.Format)
@@ -231,7 +248,7 @@ func (r *Reader) read(ctx context.Context, visit func(row int, rec record, s *me
 	if r.format = f.format; r.format == "trec" && r.qrels == nil {
 		return fmt.Errorf("%s is a TREC run, which holds no judgements: name them with --qrels FILE", r.source.name)
 	}
-	row, ended := 0, true
+	row, number, ended := 0, 0, true
 	for rec, err := range f.records() {
 		if err == nil && row%256 == 0 {
 			err = ctx.Err()
@@ -243,14 +260,20 @@ func (r *Reader) read(ctx context.Context, visit func(row int, rec record, s *me
 			return fileError(r.source.name, rec.line, err)
 		}
 		row++
-		var sample *metrics.Sample
+		samples := []*metrics.Sample{nil} // an error takes the place of one
 		if err = rec.err; err == nil {
-			sample, err = r.columns.decode(rec, row)
+			samples, err = r.samples(rec, row)
 		}
-		if err == nil && r.qrels != nil {
-			err = r.qrels.judge(sample)
+		for _, sample := range samples {
+			if err == nil && r.qrels != nil {
+				err = r.qrels.judge(sample)
+			}
+			number++
+			if ended = visit(number, rec, sample, err); !ended {
+				break
+			}
 		}
-		if ended = visit(row, rec, sample, err); !ended {
+		if !ended {
 			break
 		}
 	}

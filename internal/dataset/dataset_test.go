@@ -634,6 +634,22 @@ func TestFurtherColumns(t *testing.T) {
 			Rubrics: map[string]string{"1": "wrong", "5": "right"}, ReferenceTopics: []string{"music", "art"},
 		})
 	check(`"rubrics": null, "tool_calls": null, "relevance": null`, metrics.Sample{})
+	yes, no := true, false
+	for text, want := range map[string]*bool{`true`: &yes, `false`: &no, `1`: &yes, `0`: &no, `"ANSWERABLE"`: &yes,
+		`["UNANSWERABLE"]`: &no, `"Partial"`: &yes, `"CONVERSATIONAL"`: nil, `null`: nil} {
+		check(`"is_answerable_label": `+text, metrics.Sample{Answerable: want})
+	}
+	facts := []metrics.Nugget{{Text: "it sails", Vital: true}, {Text: "it is blue"}}
+	check(`"nuggets": [{"text": "it sails", "importance": "vital", "assignment": "support"},`+
+		`{"text": "it is blue", "importance": "okay"}]`, metrics.Sample{Nuggets: facts})
+	check(`"nuggets": {"qid": "7", "nuggets": [{"text": "it sails", "vital": true}, {"text": "it is blue", "vital": false}]}`,
+		metrics.Sample{Nuggets: facts})
+	check(`"expected_facts": ["it sails"]`, metrics.Sample{Nuggets: facts[:1]})
+	check(`"expected_facts": "it sails"`, metrics.Sample{Nuggets: facts[:1]})
+	check(`"nuggets": []`, metrics.Sample{})
+	check(`"subtopics": {"d1": ["price"], "d2": []}`,
+		metrics.Sample{Aspects: map[string][]string{"d1": {"price"}, "d2": {}}})
+	check(`"aspects": ["price"]`, metrics.Sample{Extra: map[string]json.RawMessage{"aspects": json.RawMessage(`["price"]`)}})
 
 	got := one(t, "d.csv",
 		"id,tool_calls,relevance,rubrics\nx,\"[{\"\"name\"\": \"\"done\"\"}]\",\"{\"\"d1\"\": 1}\",\n")
@@ -654,6 +670,11 @@ func TestFurtherColumns(t *testing.T) {
 	refuse(`"relevance": {"d1": 1, "d2": null}`, `"d2" has no value`)
 	refuse(`"relevance": [1, 2]`, `want an object such as`)
 	refuse(`"rubrics": "be kind"`, `want an object such as`)
+	refuse(`"answerable": "perhaps"`, `want true or false`)
+	refuse(`"answerable": [true, false]`, `want true or false, have a list`)
+	refuse(`"nuggets": [{"text": "a"}, {"importance": "vital"}]`, `number 2 of the list: want a member text`)
+	refuse(`"nuggets": [{"text": "a", "importance": "huge"}]`, `want vital or okay as the importance, have "huge"`)
+	refuse(`"nuggets": ["a", " "]`, `number 2 of the list: want a text`)
 	refuse(`"tool_calls": [{"args": {}}]`, "call 1: no name")
 	refuse(`"tool_calls": [{"name": "a"}, "b"]`, "call 2: want an object with a name, have text")
 	refuse(`"tool_calls": [{"name": "a", "args": [1]}]`, "args: want an object")

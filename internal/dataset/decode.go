@@ -25,7 +25,17 @@ type draft struct {
 
 // decode makes a sample of a record, the row-th of its file.
 func (c *columns) decode(rec record, row int) (*metrics.Sample, error) {
-	var d draft
+	d, err := c.draft(rec, row)
+	if err != nil {
+		return nil, err
+	}
+	s := d.Sample
+	return &s, nil
+}
+
+// draft makes a draft of a record, complete.
+func (c *columns) draft(rec record, row int) (*draft, error) {
+	d := &draft{}
 	for _, cell := range rec.cells {
 		fields := c.field[cell.column]
 		if cell.none {
@@ -58,8 +68,7 @@ func (c *columns) decode(rec record, row int) (*metrics.Sample, error) {
 	if d.ID == "" {
 		d.ID = "row-" + strconv.Itoa(row)
 	}
-	s := d.Sample
-	return &s, nil
+	return d, nil
 }
 
 // set decodes a cell into one field.
@@ -116,6 +125,12 @@ func (d *draft) set(field string, c cell) (err error) {
 		d.ReferenceTopics, _, err = c.passages()
 	case "rubrics":
 		err = object(c, &d.Rubrics, `{"1": "misses the point", "5": "complete"}`)
+	case "answerable":
+		d.Answerable, err = c.answerable()
+	case "nuggets":
+		d.Nuggets, err = c.nuggets()
+	case "aspects":
+		err = object(c, &d.Aspects, `{"passage-7": ["price", "season"]}`)
 	}
 	return err
 }

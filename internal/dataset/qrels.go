@@ -215,3 +215,13 @@ func plural(queries int) string {
 	}
 	return fmt.Sprintf("%d queries", queries)
 }
+
+// ReadQrels reads a file of relevance judgements, in TREC's or BEIR's form: the grade of each judged passage, by query
+// and passage.
+func ReadQrels(ctx context.Context, path string) (map[string]map[string]int, error) {
+	q, err := readQrels(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return q.grades, nil
+}

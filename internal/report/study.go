@@ -22,6 +22,8 @@ func documentOf(result any) (*document, error) {
 		d.sections = preferences(r)
 	case *study.WikiEvalAgreement:
 		d.sections = wikiEval(r)
+	case *study.JudgedAgreement:
+		d.sections = judgedAgreement(r)
 	case *study.Comparison:
 		d.sections = comparison(r)
 	case *study.PPI:
@@ -53,7 +55,7 @@ func agreement(a *study.Agreement) []section {
 	}
 	list := []section{t}
 	if a.Binary {
-		list = append(list, atThresholds(a))
+		list = append(list, atThresholds(a), errorsAtThresholds(a))
 	}
 	var notes []string
 	if r := a.Raters; r != nil {
@@ -76,6 +78,21 @@ func atThresholds(a *study.Agreement) section {
 			row[2], row[3], row[4] = value(k.Threshold), estimate{k.Accuracy}, estimate{k.Kappa}
 		}
 		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+// errorsAtThresholds tells how often each metric errs at its threshold, and of what kind.
+func errorsAtThresholds(a *study.Agreement) section {
+	t := section{header: []string{"metric", "precision", "recall (TPR)", "specificity (TNR)", "mcc", "said true",
+		"true, corrected"}}
+	for _, m := range a.Metrics {
+		k := m.AtThreshold
+		if k == nil || k.Said == nil {
+			continue
+		}
+		t.rows = append(t.rows, []any{m.Metric, estimate{k.Precision}, estimate{k.Recall}, estimate{k.Specificity},
+			estimate{k.MCC}, fmt.Sprintf("%d of %d", k.Said.Said, k.Said.Rows), estimate{k.Said.Corrected}})
 	}
 	return t
 }
@@ -214,7 +231,23 @@ func comparison(c *study.Comparison) []section {
 		}
 		changed = append(changed, most)
 	}
-	return append([]section{t, {notes: notes}}, changed...)
+	list := []section{t, {notes: notes}}
+	if len(c.Strengths) > 0 {
+		list = append(list, strengths(c.Strengths, name))
+	}
+	return append(list, changed...)
+}
+
+// strengths are the Bradley-Terry strengths of runs, by metric.
+func strengths(list []study.Strengths, name func(dir string) string) section {
+	t := section{header: []string{"metric", "run", "strength", "wins", "games", "samples"},
+		notes: []string{"strengths are log odds by the model of Bradley and Terry; 0 is the mean of the runs"}}
+	for _, s := range list {
+		for _, r := range s.Runs {
+			t.rows = append(t.rows, []any{s.Metric, name(r.Run), estimate{r.Strength}, r.Wins, r.Games, s.Samples})
+		}
+	}
+	return t
 }
 
 func comparisonNotes(d *study.Difference, name string) []string {

@@ -62,6 +62,7 @@ type Dataset struct {
 	Map      map[string]string `json:"map,omitempty"`
 	Qrels    string            `json:"qrels,omitempty"`    // SHA-256 of the relevance judgements in a file of their own
 	Complete bool              `json:"complete,omitempty"` // judged queries that the dataset lacks were added
+	Turns    bool              `json:"turns,omitempty"`    // each turn of a conversation is a sample
 }
 
 // A Corpus is documents in which metrics looked for evidence, how they were cut and how passages were found.

@@ -43,7 +43,19 @@ type AtThreshold struct {
 	Threshold      float64   `json:"threshold"`
 	Accuracy       *Estimate `json:"accuracy"`
 	Kappa          *Estimate `json:"kappa,omitempty"`
+	MCC            *Estimate `json:"mcc,omitempty"`             // Matthews' correlation coefficient
+	Precision      *Estimate `json:"precision,omitempty"`       // absent where no row is said to be true
+	Recall         *Estimate `json:"recall,omitempty"`          // sensitivity, TPR
+	Specificity    *Estimate `json:"specificity,omitempty"`     // TNR
+	Said           *Share    `json:"said,omitempty"`            // of all rows with a score, those that are said to be true
 	CrossValidated bool      `json:"cross_validated,omitempty"` // the accuracy is of thresholds found on other rows
+}
+
+// A Share is how many rows a metric says are true, and how many are if it errs on all rows as on the labelled ones.
+type Share struct {
+	Rows      int       `json:"rows"` // with a score, labelled or not
+	Said      int       `json:"said"`
+	Corrected *Estimate `json:"corrected,omitempty"` // Rogan and Gladen's
 }
 
 // Reliability is how well scores are calibrated as probabilities.
@@ -169,6 +181,8 @@ func (r *MetricAgreement) classify(all matched, c candidate, threshold *float64,
 	if threshold != nil || c.min < c.max {
 		r.AtThreshold = r.at(m, truth, at, o)
 		r.AtThreshold.Threshold = sign * at
+		r.errors(m, truth, at, o)
+		r.said(c, sign, at, m, truth)
 	}
 	best, _ := stats.BestThreshold(m.scores, truth)
 	expected := stats.CrossValidatedAccuracy(m.scores, truth, o)
@@ -187,6 +201,44 @@ func (r *MetricAgreement) at(m matched, truth []bool, threshold float64, o stats
 	}
 	kappa, err := stats.CohenKappa(said, m.labels, stats.Unweighted, o)
 	return &AtThreshold{Accuracy: newEstimate(accuracy.Mean, accuracy.Interval), Kappa: r.keep("kappa", kappa, err)}
+}
+
+// errors are how often a threshold errs, of what kind.
+func (r *MetricAgreement) errors(m matched, truth []bool, threshold float64, o stats.Options) {
+	a, said := r.AtThreshold, m.above(threshold)
+	mcc, err := stats.MCC(said, truth, o)
+	a.MCC = r.keep("MCC", mcc, err)
+	c := stats.Confused(said, truth, o)
+	for into, share := range map[**Estimate]stats.Summary{&a.Precision: c.Precision, &a.Recall: c.Recall,
+		&a.Specificity: c.Specificity} {
+		if share.N > 0 {
+			*into = newEstimate(share.Mean, share.Interval)
+		}
+	}
+}
+
+// said counts all rows that score above a threshold, labelled or not, and corrects their share by the errors on those that
+// are labelled.
+func (r *MetricAgreement) said(c candidate, sign, threshold float64, m matched, truth []bool) {
+	s := &Share{}
+	for _, v := range c.scores {
+		s.Rows++
+		if sign*v >= threshold {
+			s.Said++
+		}
+	}
+	r.AtThreshold.Said = s
+	e, err := stats.RoganGladen(s.Said, s.Rows, stats.Count(m.above(threshold), truth), 0)
+	s.Corrected = r.keep("corrected share", e, err)
+}
+
+// above reports of each row whether its score is the threshold or more.
+func (m matched) above(threshold float64) []bool {
+	said := make([]bool, len(m.scores))
+	for i, v := range m.scores {
+		said[i] = v >= threshold
+	}
+	return said
 }
 
 func (r *MetricAgreement) probability(m matched, o stats.Options) {

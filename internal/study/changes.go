@@ -68,6 +68,9 @@ func configChanges(base, other *runs.Run) []string {
 	if a.Dataset.Qrels != b.Dataset.Qrels || a.Dataset.Complete != b.Dataset.Complete {
 		add("other relevance judgements, or another use of them")
 	}
+	if a.Dataset.Turns != b.Dataset.Turns {
+		add("%s turn of each conversation, not %s", turns(b.Dataset.Turns), turns(a.Dataset.Turns))
+	}
 	if !reflect.DeepEqual(a.Budget, b.Budget) {
 		add("another budget: other rows were asked about, or by another cheap metric")
 	}
@@ -88,3 +91,11 @@ func configChanges(base, other *runs.Run) []string {
 
 // layoutOf is the layout of a run's prompts.
 func layoutOf(c runs.Config) prompts.Layout { return cmp.Or(c.Layout, prompts.Classic) }
+
+// turns says which turns of conversations are rows.
+func turns(all bool) string {
+	if all {
+		return "every"
+	}
+	return "the last"
+}

@@ -13,9 +13,10 @@ import (
 
 // A Comparison is what --format json prints.
 type Comparison struct {
-	Metrics  []Difference `json:"metrics"`
-	Warnings []string     `json:"warnings,omitempty"` // what else differs between the runs
-	Dirs     []string     `json:"-"`                  // the baseline's folder and the others'
+	Metrics   []Difference `json:"metrics"`
+	Strengths []Strengths  `json:"strengths,omitempty"` // of three runs or more
+	Warnings  []string     `json:"warnings,omitempty"`  // what else differs between the runs
+	Dirs      []string     `json:"-"`                   // the baseline's folder and the others'
 }
 
 // A Difference is a metric's in two runs.
@@ -93,6 +94,11 @@ func Compare(ctx context.Context, base *runs.Scores, others []*runs.Scores, o Co
 	}
 	for i, v := range stats.Holm(p) {
 		c.Metrics[i].PHolm = v
+	}
+	if len(others) > 1 {
+		if err := o.strengths(ctx, c, append([]*runs.Scores{base}, others...)); err != nil {
+			return nil, err
+		}
 	}
 	return c, ctx.Err()
 }

@@ -13,13 +13,17 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/agent"
+	"github.com/assay-eval/assay/metrics/answerability"
 	"github.com/assay-eval/assay/metrics/ask"
+	"github.com/assay-eval/assay/metrics/citation"
 	"github.com/assay-eval/assay/metrics/criteria"
 	"github.com/assay-eval/assay/metrics/form"
 	"github.com/assay-eval/assay/metrics/judged"
 	"github.com/assay-eval/assay/metrics/likelihood"
+	"github.com/assay-eval/assay/metrics/nugget"
 	"github.com/assay-eval/assay/metrics/profile"
 	"github.com/assay-eval/assay/metrics/prompts"
+	"github.com/assay-eval/assay/metrics/relevance"
 	"github.com/assay-eval/assay/metrics/retrieval"
 	"github.com/assay-eval/assay/metrics/selfcheck"
 	"github.com/assay-eval/assay/metrics/text"
@@ -37,13 +41,14 @@ type catalogue struct {
 var built = sync.OnceValue(func() catalogue {
 	c := catalogue{byName: make(map[string]metrics.Metric), defaults: make(map[string]string)}
 	for _, m := range slices.Concat(judged.Metrics(), likelihood.Metrics(), vector.Metrics(), text.Metrics(),
-		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics(), selfcheck.Metrics()) {
+		form.Metrics(), retrieval.Metrics(), agent.Metrics(), criteria.Metrics(), citation.Metrics(),
+		nugget.Metrics(), answerability.Metrics(), relevance.Metrics(), selfcheck.Metrics()) {
 		c.byName[m.Name] = m
 		if dimension, method, _ := strings.Cut(m.Name, "/"); m.Default {
 			c.defaults[dimension] = method
 		}
 	}
-	for _, m := range blends(c.byName) {
+	for _, m := range append(blends(c.byName), answerabilityMetrics(c.byName)...) {
 		c.byName[m.Name] = m
 	}
 	of := make(map[string]map[string]metrics.Metric) // the settings of each method
@@ -160,6 +165,17 @@ func Presets() []PresetList {
 				"ragchecker/context_precision", "ragchecker/context_utilization", "ragchecker/noise_relevant",
 				"ragchecker/noise_irrelevant", "ragchecker/hallucination", "ragchecker/self_knowledge",
 				"ragchecker/faithfulness"}},
+		{"alce", "ALCE's measures of citations: does what is cited support what is said?",
+			[]string{"citation_recall/logit", "citation_precision/logit", "citation_f1/logit", "citation_coverage/marks"}},
+		{"nuggets", "AutoNuggetizer's measures: how many of the facts that an answer should state it does",
+			[]string{"nuggets/vital_strict", "nuggets/vital", "nuggets/all_strict", "nuggets/all",
+				"nuggets/weighted_strict", "nuggets/weighted"}},
+		{"mtrag", "mtRAG's three measures, given whether the question can be answered and the answer declines",
+			[]string{"faithfulness/claims@idk=judge", "mtrag/rb_llm@idk=judge", "mtrag/rb_agg@idk=judge",
+				"refusal/right@judge"}},
+		{"trace", "TRACe's four of RAGBench, by sentences and statements: relevance, utilization, adherence, completeness",
+			[]string{"context_relevance/sentences_logit", "context_utilization/sentences_logit",
+				"faithfulness/claims_logit", "completeness/sentences_logit"}},
 		{"retrieval", "the usual measures of a ranking, from relevance judgements (qrels)",
 			[]string{"retrieval/ndcg@10", "retrieval/map", "retrieval/mrr", "retrieval/p@5", "retrieval/recall@10",
 				"retrieval/hit@10"}},

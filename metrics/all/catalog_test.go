@@ -59,6 +59,8 @@ func TestSelect(t *testing.T) {
 			t.Errorf("Select(%q) = %q, %v; want %s", names, got, err, want)
 		}
 	}
+	check("faithfulness@idk,answer_correctness/token_recall@ascii@idk,refusal/right@judge,retrieval/ndcg@10@idk=judge",
+		"faithfulness/claims@idk,answer_correctness/token_recall@ascii@idk,refusal/right@judge,retrieval/ndcg@10@idk=judge")
 	check("faithfulness", "faithfulness/claims")
 	check("faithfulness/claims", "faithfulness/claims")
 	check("context_relevance, answer_relevance", "context_relevance/sentences,answer_relevance/questions")

@@ -31,7 +31,8 @@ func Select(names []string, models ...backend.Role) ([]metrics.Metric, error) {
 // ("answer_similarity/rouge1@recall") goes to [metrics.Metric.At]. After that a name says which of several models is
 // asked ("faithfulness/claims@small"), @jury=a+b+c and @majority=a+b+c that all of them are ([jury.Of]; of @jury alone,
 // all that have names), @draws=5 that each sample is scored several times ([jury.Draws]), and @think=512 that the judge
-// thinks before it replies ([ask.Thinking]). An unknown name and one that stands twice are errors.
+// thinks before it replies ([ask.Thinking]). @idk or @idk=judge at the end says that the row's answerability counts
+// ([answerability.Conditioned]). An unknown name and one that stands twice are errors.
 func (s Selector) Select(names []string) ([]metrics.Metric, error) {
 	if len(names) == 0 {
 		return nil, errors.New("no metrics named: assay metrics lists them")
@@ -85,6 +86,9 @@ func (s Selector) Preset(name string) ([]metrics.Metric, error) {
 }
 
 func (s Selector) lookup(name string) (metrics.Metric, error) {
+	if m, ok, err := s.conditioned(name); ok {
+		return m, err
+	}
 	full, at, given := strings.Cut(name, "@")
 	m, err := s.find(full, name)
 	switch {

@@ -56,6 +56,7 @@ func readSettings() []setting {
 			"verdicts_not_contradicted = verdicts@not_contradicted", "verdicts_not_said = verdicts@not_said",
 		},
 		"factuality": {"factscore_plain = factscore@plain"},
+		"refusal":    {"right_judge = right@judge"},
 		"retrieval": {
 			"err_max1 = err@max1", "err_max2 = err@max2", "err_max3 = err@max3", "log_bpref = bpref@log",
 			"log_map = map@log", "ndcg_exp = ndcg@exp", "ndcg_rel = ndcg@rel", "r_ndcg = ndcg@r",

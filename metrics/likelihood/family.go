@@ -21,7 +21,8 @@ import (
 // Metrics are the metrics that read a judge's probabilities: yes/no questions, grades, pairwise comparisons and
 // log-likelihoods.
 func Metrics() []metrics.Metric {
-	return slices.Concat(logitMetrics(), gatedMetrics(), contextLogitMetrics(), gradeMetrics(), likelihoodMetrics())
+	return slices.Concat(logitMetrics(), gatedMetrics(), contextLogitMetrics(), gradeMetrics(), likelihoodMetrics(),
+		traceMetrics())
 }
 
 // likelihoodMetrics are read from the token probabilities of given texts.

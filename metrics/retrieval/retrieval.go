@@ -7,6 +7,7 @@
 //     2002), bpref (Buckley and Voorhees 2004), infAP (Yilmaz and Aslam 2006), RBP and its residual (Moffat and Zobel
 //     2008), interpolated precision, G and binG. Values are trec_eval 10's.
 //   - ERR (Chapelle et al. 2009) and nDCG with exponential gain (Burges et al. 2005).
+//   - alpha-nDCG (Clarke et al. 2008) for questions with aspects, and Judged@k.
 //   - unitxt's context_correctness and Ragas' context_precision and context_recall without a model: the retrieved
 //     contexts matched with the reference contexts, by id, text or Levenshtein similarity.
 package retrieval
@@ -24,7 +25,8 @@ import (
 
 // Metrics are measures of a ranking against qrels: trec_eval's, and those of unitxt and Ragas.
 func Metrics() []metrics.Metric {
-	return slices.Concat(cutMeasures(), wholeMeasures(), parameterMeasures(), contextCorrectness(), contextMatches())
+	return slices.Concat(cutMeasures(), wholeMeasures(), parameterMeasures(), contextCorrectness(), contextMatches(),
+		[]metrics.Metric{alphaNDCG(), judgedShare()}, rougeMatches())
 }
 
 const trecEval = "trec_eval 10 (NIST)"

@@ -3,15 +3,12 @@ package vector
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/assay-eval/assay/backend"
-	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
-	"github.com/assay-eval/assay/tokenize"
+	"github.com/assay-eval/assay/metrics/pairs"
 )
 
 // encoderMetrics are the outputs of a cross-encoder: a small discriminative model that reads a pair of texts in
@@ -127,14 +124,14 @@ func scoreContextEncoder(ctx context.Context, m metrics.Models, s *metrics.Sampl
 	}
 	var score metrics.Score
 	for i, text := range contexts.Texts {
-		best, windows, err := encodeWindows(ctx, m, "context_relevance", []string{s.Question}, []string{text}, 0)
+		best, windows, err := pairs.Read(ctx, m, "context_relevance", []string{s.Question}, []string{text}, 0)
 		if err != nil {
 			return metrics.Score{}, err
 		}
-		score.Value += best[0].chance
-		score.Because = append(score.Because, metrics.Finding{Kind: "passage", Text: best[0].text,
-			Value: &best[0].chance,
-			Where: fmt.Sprintf("context %d", contexts.Places[i]) + best[0].where(", ", windows)})
+		score.Value += best[0].Chance
+		score.Because = append(score.Because, metrics.Finding{Kind: "passage", Text: best[0].Text,
+			Value: &best[0].Chance,
+			Where: fmt.Sprintf("context %d", contexts.Places[i]) + best[0].Where(", ", windows)})
 	}
 	score.Value = metrics.Clamp(score.Value/float64(len(contexts.Texts)), 0, 1)
 	return score, nil
@@ -147,7 +144,7 @@ func scoreFaithfulnessEncoder(ctx context.Context, m metrics.Models, s *metrics.
 	}
 	var score metrics.Score
 	for i := range verdicts {
-		score.Value += verdicts[i].chance
+		score.Value += verdicts[i].Chance
 		score.Because = append(score.Because, verdicts[i].finding())
 	}
 	score.Value = metrics.Clamp(score.Value/float64(len(verdicts)), 0, 1)
@@ -159,8 +156,8 @@ func scoreLeastEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample)
 	if err != nil {
 		return metrics.Score{}, err
 	}
-	least := slices.MinFunc(verdicts, func(a, b sentenceVerdict) int { return cmp.Compare(a.chance, b.chance) })
-	return metrics.Score{Value: least.chance, Because: []metrics.Finding{least.finding()}}, nil
+	least := slices.MinFunc(verdicts, func(a, b sentenceVerdict) int { return cmp.Compare(a.Chance, b.Chance) })
+	return metrics.Score{Value: least.Chance, Because: []metrics.Finding{least.finding()}}, nil
 }
 
 func scoreContradictionEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
@@ -222,19 +219,19 @@ func (v stance) String() string { return [...]string{"supported", "contradicted"
 // A sentenceVerdict is what the encoder says of a sentence of the answer.
 type sentenceVerdict struct {
 	sentence string
-	reading
+	pairs.Reading
 	windows int // that the contexts have
 }
 
 // contradicted is the probability that the window contradicts the sentence: that it does not support it, and that what
 // it says is otherwise rather than nothing.
-func (v *sentenceVerdict) contradicted() float64 { return v.against * (1 - v.chance) }
+func (v *sentenceVerdict) contradicted() float64 { return v.Against * (1 - v.Chance) }
 
 // stance is the likeliest of the three verdicts.
 func (v *sentenceVerdict) stance() stance {
-	unsaid := 1 - v.chance - v.contradicted()
+	unsaid := 1 - v.Chance - v.contradicted()
 	switch {
-	case v.chance >= max(unsaid, v.contradicted()):
+	case v.Chance >= max(unsaid, v.contradicted()):
 		return supported
 	case v.contradicted() >= unsaid:
 		return contradicted
@@ -245,8 +242,8 @@ func (v *sentenceVerdict) stance() stance {
 // finding says which of three verdicts is the likeliest: supported, contradicted or not said. An encoder without an
 // output for contradiction gives a probability only.
 func (v *sentenceVerdict) finding() metrics.Finding {
-	f := metrics.Finding{Kind: "sentence", Text: v.sentence, Value: &v.chance, Where: v.where("", v.windows)}
-	if !v.told {
+	f := metrics.Finding{Kind: "sentence", Text: v.sentence, Value: &v.Chance, Where: v.Where("", v.windows)}
+	if !v.Told {
 		return f
 	}
 	s := v.stance()
@@ -264,14 +261,14 @@ func (v *sentenceVerdict) finding() metrics.Finding {
 // readSentences reads every sentence of the answer with the contexts.
 func readSentences(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]sentenceVerdict, error) {
 	contexts := metrics.Saying(s.Contexts)
-	sentences, err := shortSentences(s.Answer)
+	sentences, err := pairs.Sentences(s.Answer)
 	if err != nil {
 		return nil, err
 	}
 	if len(sentences) == 0 || len(contexts.Texts) == 0 {
 		return nil, fmt.Errorf("%w: the answer or the contexts hold no sentence", metrics.ErrNotApplicable)
 	}
-	best, windows, err := encodeWindows(ctx, m, "faithfulness", sentences, contexts.Texts, mostWindows)
+	best, windows, err := pairs.Read(ctx, m, "faithfulness", sentences, contexts.Texts, pairs.Most)
 	if err != nil {
 		return nil, err
 	}
@@ -283,12 +280,12 @@ func readSentences(ctx context.Context, m metrics.Models, s *metrics.Sample) ([]
 }
 
 func scoreAnswerEncoder(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	best, windows, err := encodeWindows(ctx, m, "answer_relevance", []string{s.Question}, []string{s.Answer}, 0)
+	best, windows, err := pairs.Read(ctx, m, "answer_relevance", []string{s.Question}, []string{s.Answer}, 0)
 	if err != nil {
 		return metrics.Score{}, err
 	}
-	return metrics.Score{Value: best[0].chance, Because: []metrics.Finding{
-		{Kind: "passage", Text: best[0].text, Value: &best[0].chance, Where: best[0].where("", windows)}}}, nil
+	return metrics.Score{Value: best[0].Chance, Because: []metrics.Finding{
+		{Kind: "passage", Text: best[0].Text, Value: &best[0].Chance, Where: best[0].Where("", windows)}}}, nil
 }
 
 // scoreARESEncoder reads the two ways in which ARES has an answer fail: it answers something else, as the answer to
@@ -315,244 +312,15 @@ func scoreCorrectnessEncoder(ctx context.Context, m metrics.Models, s *metrics.S
 	for i, text := range references.Texts {
 		queries[i] = s.Question + " | " + text
 	}
-	best, windows, err := encodeWindows(ctx, m, "answer_correctness", queries, []string{s.Answer}, 0)
+	best, windows, err := pairs.Read(ctx, m, "answer_correctness", queries, []string{s.Answer}, 0)
 	if err != nil {
 		return metrics.Score{}, err
 	}
 	var score metrics.Score
 	for i, text := range references.Texts {
-		score.Value = max(score.Value, best[i].chance)
-		score.Because = append(score.Because, metrics.Finding{Kind: "reference", Text: text, Value: &best[i].chance,
-			Where: best[i].where("", windows)})
+		score.Value = max(score.Value, best[i].Chance)
+		score.Because = append(score.Because, metrics.Finding{Kind: "reference", Text: text, Value: &best[i].Chance,
+			Where: best[i].Where("", windows)})
 	}
 	return score, nil
-}
-
-// encoderWords is the most words of a text that the encoder is shown at once: about as much as it was trained on,
-// and much less than its context length. Models of this kind get worse with length well before they refuse.
-const encoderWords = 160
-
-// A sentence of an answer is read with mostWindows windows of the contexts at most, and no further once its chance of
-// being supported is settled: a later window could only raise it.
-const (
-	mostWindows = 2
-	settled     = 0.7
-)
-
-// A reading is what the encoder says of a query and a window of a text: of the window, among those that were read,
-// with the highest chance.
-type reading struct {
-	chance  float64 // of the output that was asked for
-	against float64 // of contradiction
-	told    bool    // the encoder has an output for contradiction
-	text    string
-	window  int // from 1
-}
-
-// where says which of several windows it is, after a comma or the like; "" for the only one.
-func (r reading) where(before string, windows int) string {
-	if windows < 2 {
-		return ""
-	}
-	return fmt.Sprintf("%swindow %d of %d", before, r.window, windows)
-}
-
-// encodeWindows reads each query with windows of the texts, one of which at least is not blank. It returns what is
-// said of each with the window that has the highest chance, and how many windows there are. With most above 0, a query
-// is read with so many windows at most, those most like it first, until its chance is settled.
-func encodeWindows(ctx context.Context, m metrics.Models, label string, queries, texts []string,
-	most int) ([]reading, int, error) {
-	windows, err := encoderWindows(texts)
-	if err != nil {
-		return nil, 0, err
-	}
-	best := make([]reading, len(queries))
-	order := make([][]int, len(queries))
-	for i, q := range queries {
-		order[i] = inOrder(len(windows))
-		if most > 0 {
-			order[i] = likest(q, windows)
-			order[i] = order[i][:min(most, len(windows))]
-		}
-	}
-	for round := range len(order[0]) {
-		var pairs []backend.Pair
-		var of []int // the query of each pair
-		for i, q := range queries {
-			if most == 0 || best[i].chance < settled {
-				pairs = append(pairs, backend.Pair{Query: q, Text: windows[order[i][round]]})
-				of = append(of, i)
-			}
-		}
-		if len(pairs) == 0 {
-			break
-		}
-		read, err := readPairs(ctx, m, label, pairs)
-		if err != nil {
-			return nil, 0, err
-		}
-		for k, i := range of {
-			if read[k].window = order[i][round] + 1; round == 0 || read[k].chance > best[i].chance {
-				best[i] = read[k]
-			}
-		}
-	}
-	return best, len(windows), nil
-}
-
-func inOrder(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
-
-// readPairs reads pairs at once. Where one is too long for the encoder's context, each is read by itself, the text in
-// parts of which the one with the highest chance counts.
-func readPairs(ctx context.Context, m metrics.Models, label string, pairs []backend.Pair) ([]reading, error) {
-	read, err := encode(ctx, m, label, pairs)
-	if !errors.Is(err, backend.ErrPromptTooLong) {
-		return read, err
-	}
-	read = make([]reading, len(pairs))
-	for i, pair := range pairs {
-		first := true
-		_, err := metrics.NewPassage([]string{pair.Text}).InWindows(true, func(part string) error {
-			of, err := encode(ctx, m, label, []backend.Pair{{Query: pair.Query, Text: part}})
-			if err == nil && (first || of[0].chance > read[i].chance) {
-				read[i], first = of[0], false
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return read, nil
-}
-
-// likest orders windows by how many of a query's distinct words they hold, a word that few windows hold counting more;
-// equals stay in order.
-func likest(query string, windows []string) []int {
-	weight := make([]float64, len(windows))
-	held := make([]map[string]bool, len(windows))
-	for i, w := range windows {
-		held[i] = make(map[string]bool)
-		for _, word := range tokenize.Words(w) {
-			held[i][strings.ToLower(word)] = true
-		}
-	}
-	seen := make(map[string]bool)
-	for _, word := range tokenize.Words(query) {
-		word = strings.ToLower(word)
-		if seen[word] {
-			continue
-		}
-		seen[word] = true
-		n := 0
-		for i := range windows {
-			if held[i][word] {
-				n++
-			}
-		}
-		for i := range windows {
-			if held[i][word] {
-				weight[i] += 1 / float64(n)
-			}
-		}
-	}
-	order := inOrder(len(windows))
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weight[b], weight[a]) })
-	return order
-}
-
-// encoderWindows cuts texts into windows of up to encoderWords words.
-func encoderWindows(texts []string) ([]string, error) {
-	return cutInto(windowsOf(texts, encoderWords), encoderWords, true)
-}
-
-// windowsOf cuts texts into windows filled with up to most words each. A window begins with the sentence that ended the
-// one before, where there is room for both it and a new one. A sentence that is too long has one for itself.
-func windowsOf(texts []string, most int) []string {
-	p := metrics.NewPassage(texts)
-	length := make([]int, len(p.Sentences))
-	for i, s := range p.Sentences {
-		length[i] = len(tokenize.Words(s.Text))
-	}
-	var list []string
-	for start := 0; start < len(length); {
-		end, words := start, 0
-		for end == start || end < len(length) && words+length[end] <= most {
-			words += length[end]
-			end++
-		}
-		list = append(list, p.Text[p.Sentences[start].Start:p.Sentences[end-1].End])
-		if again := end - 1; end < len(length) && again > start && length[again]+length[end] <= most {
-			end = again
-		}
-		start = end
-	}
-	return list
-}
-
-// withinWords refuses a text of too many words as an engine does one that exceeds its context length, so that it
-// is split.
-func withinWords(text string, most int) error {
-	if n := len(tokenize.Words(text)); n > most {
-		return &backend.TooLongError{Tokens: n, Limit: most}
-	}
-	return nil
-}
-
-// shortSentences returns a text's sentences that have a word, those that are far too long in parts.
-func shortSentences(text string) ([]string, error) {
-	return cutInto(metrics.NumberedSentences([]string{text}).Texts, encoderWords/2, false)
-}
-
-// cutInto returns texts of up to so many words each: those that have more in parts, which may overlap.
-func cutInto(texts []string, most int, overlap bool) ([]string, error) {
-	var list []string
-	for _, text := range texts {
-		_, err := metrics.NewPassage([]string{text}).InWindows(overlap, func(part string) error {
-			if err := withinWords(part, most); err != nil {
-				return err
-			}
-			list = append(list, part)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-// encode reads pairs: what the output with this label says of each. It notes the cache keys.
-func encode(ctx context.Context, m metrics.Models, label string, pairs []backend.Pair) ([]reading, error) {
-	info := m.Role(backend.Encoder).Info()
-	output, err := metrics.EncoderOutput(info, label)
-	if err != nil {
-		return nil, err
-	}
-	against := slices.Index(info.Labels, "contradiction")
-	answer, err := backend.Classify(ctx, m.Role(backend.Encoder), pairs)
-	if err != nil {
-		return nil, fmt.Errorf("encoder: %w", err)
-	}
-	read := make([]reading, len(pairs))
-	for i, numbers := range answer {
-		m.Note(backend.EncodeKey(info, backend.HeadOutputs, pairs[i]), 0, 0)
-		if want := max(1, len(info.Labels)); len(numbers) != want {
-			return nil, fmt.Errorf("encoder: %d numbers where its labels make it %d", len(numbers), want)
-		}
-		if slices.ContainsFunc(numbers, func(x float32) bool { return x != x }) {
-			return nil, fmt.Errorf("encoder: its number for %q is not one", metrics.Bounded(pairs[i].Text))
-		}
-		read[i] = reading{chance: stats.Logistic(float64(numbers[output])), text: pairs[i].Text}
-		if against >= 0 {
-			read[i].against, read[i].told = stats.Logistic(float64(numbers[against])), true
-		}
-	}
-	return read, nil
 }
