@@ -7,6 +7,7 @@
 package pdf
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -83,6 +84,9 @@ func (r *Reader) start() error {
 func (r *Reader) Read(ctx context.Context, b []byte, most int) (*document.Document, error) {
 	if len(b) == 0 {
 		return nil, errors.New("it is empty")
+	}
+	if !bytes.Contains(b[:min(len(b), 1024)], []byte("%PDF-")) {
+		return nil, errors.New("it is damaged, or no PDF: it does not begin as one")
 	}
 	if err := r.start(); err != nil {
 		return nil, err
