@@ -165,8 +165,9 @@ func TestDOCX(t *testing.T) {
 
 func TestEPUB(t *testing.T) {
 	const opf = `<package xmlns:dc="d"><metadata><dc:title>A &amp; B</dc:title></metadata><manifest>
-		<item id="one" href="one%20.xhtml"/><item id="two" href="sub/two.xhtml"/><item id="gone" href="gone.xhtml"/></manifest>
-		<spine><itemref idref="two"/><itemref idref="one"/><itemref idref="gone"/></spine></package>`
+		<item id="one" href="one%20.xhtml"/><item id="two" href="sub/two.xhtml"/><item id="gone" href="gone.xhtml"/>
+		<item id="part" href="sub/two.xhtml#part"/></manifest>
+		<spine><itemref idref="two"/><itemref idref="part"/><itemref idref="one"/><itemref idref="gone"/></spine></package>`
 	const container = `<container><rootfiles><rootfile full-path="OPS/p.opf"/></rootfiles></container>`
 	book := zipped(t, "mimetype", "application/epub+zip", "META-INF/container.xml", container, "OPS/p.opf", opf,
 		"OPS/one .xhtml", `<html><head><title>one</title></head><body><h1>Last</h1><p>End.</p></body></html>`,

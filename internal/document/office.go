@@ -381,12 +381,18 @@ func (w *Writer) epub(ctx context.Context, b []byte) error {
 	}
 	w.Title = oneLine(textOf(ctx, pack, "title"))
 	locked := encrypted(ctx, a)
+	seen := map[string]bool{}
 	for _, id := range spine {
-		name, err := url.PathUnescape(items[id])
+		href, _, _ := strings.Cut(items[id], "#") // some list each section of a file
+		name, err := url.PathUnescape(href)
 		if err != nil {
-			name = items[id]
+			name = href
 		}
 		name = path.Join(path.Dir(root), name)
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
 		if err := w.chapter(ctx, a, name, locked[name]); err != nil {
 			if ctx.Err() != nil || w.err != nil {
 				return err

@@ -32,8 +32,9 @@ func (f *file) write(w *document.Writer) {
 	words := vocabulary(pages)
 	levels := f.headings(blocks, body)
 	w.Lost = f.lost
-	if usableTitle(f.title) {
-		w.Title = f.title
+	w.Title = f.title
+	if !usableTitle(f.title) {
+		w.Title = titleOn(blocks, body)
 	}
 	for i := 0; i < len(blocks); i++ {
 		b := blocks[i]
@@ -49,6 +50,21 @@ func (f *file) write(w *document.Writer) {
 		}
 		w.Paragraph(text)
 	}
+}
+
+// titleOn is what is set largest on the first page that says anything, if that is larger than the text by a fifth.
+func titleOn(blocks []block, body float64) string {
+	best, size := "", 1.2*body
+	for i := range blocks {
+		b := &blocks[i]
+		if b.page != blocks[0].page {
+			break
+		}
+		if b.lines[0].size > size && headingLike(b) {
+			best, size = b.text(nil), b.lines[0].size
+		}
+	}
+	return best
 }
 
 // usableTitle reports whether a title in a file's properties is one, and not what a program put there.
@@ -126,6 +142,8 @@ func begins(b *block, l *line, usual, body float64) bool {
 	}
 	switch {
 	case l.breaks, step < 0, step > (usual+0.35)*size:
+		return true
+	case strings.Contains(last.text, ". . ."), strings.Contains(last.text, "....."): // of a table of contents
 		return true
 	case math.Abs(l.size-last.size) > 0.08*size, l.bold != last.bold && (l.bold || first.bold), l.fixed != last.fixed:
 		return true
@@ -310,7 +328,7 @@ func clean(s string) string {
 // headings returns the level of each block, 0 for text. Where the outline's entries are found on their pages, they are the
 // headings; otherwise blocks that are set larger than the text are, and bold ones that stand alone.
 func (f *file) headings(blocks []block, body float64) []int {
-	if levels, found := f.outlined(blocks); found >= 3 && found*2 >= len(f.outline) {
+	if levels, found := f.outlined(blocks, body); found >= 3 && found*2 >= len(f.outline) {
 		return levels
 	}
 	levels := make([]int, len(blocks))
@@ -363,7 +381,7 @@ func letters(s string) int {
 }
 
 // outlined looks the entries of the outline up on their pages.
-func (f *file) outlined(blocks []block) (levels []int, found int) {
+func (f *file) outlined(blocks []block, body float64) (levels []int, found int) {
 	levels = make([]int, len(blocks))
 	byPage := map[int][]int{}
 	for i, b := range blocks {
@@ -375,7 +393,7 @@ func (f *file) outlined(blocks []block) (levels []int, found int) {
 			continue
 		}
 		best, extra := -1, 0
-		for _, i := range byPage[e.page] {
+		for _, i := range append(slices.Clone(byPage[e.page]), byPage[e.page+1]...) { // some point to the end of the page before
 			b := &blocks[i]
 			if levels[i] > 0 || len(b.lines) > 4 || bulleted(b.lines[0].text) {
 				continue
@@ -384,6 +402,12 @@ func (f *file) outlined(blocks []block) (levels []int, found int) {
 			n := len(have) - len(want)
 			if n < 0 || n > 30 || !strings.HasSuffix(have, want) && !strings.HasPrefix(have, want) {
 				continue
+			}
+			if b.lines[0].size < 1.08*body && !b.lines[0].bold { // a line of the text may say the same
+				n += 100
+			}
+			if b.page != e.page {
+				n += 200
 			}
 			if best < 0 || n < extra {
 				best, extra = i, n

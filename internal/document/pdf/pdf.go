@@ -236,8 +236,7 @@ func decodePage(instance pdfium.Pdfium, page requests.Page) ([]run, bool, error)
 			return nil, true, err
 		}
 	}
-	t.finish()
-	return t.runs, objects.Count > 0, nil
+	return t.runs, objects.Count > 0, t.finish()
 }
 
 // A textPage is put together from its letters.
@@ -245,13 +244,15 @@ type textPage struct {
 	instance pdfium.Pdfium
 	page     references.FPDF_TEXTPAGE
 	runs     []run
-	now      run     // the run at hand
-	within   bool    // it goes on with the next letter
-	left     float64 // of its last letter: the letters of a ligature all have its box
-	high     rune    // the first half of a letter of two
+	now      run  // the word at hand
+	within   bool // it goes on with the next letter
+	first    int  // its first letter, and its last so far
+	last     int
+	high     rune // the first half of a letter of two
 }
 
-// letter adds the letter of an index. A run is a word, or a part of one.
+// letter adds the letter of an index. A run is a word: PDFium itself puts spaces between words and line breaks between
+// lines. Only the first and the last letter of a word are asked where they stand, since asking takes the most time.
 func (t *textPage) letter(i int) error {
 	code, err := t.instance.FPDFText_GetUnicode(&requests.FPDFText_GetUnicode{TextPage: t.page, Index: i})
 	if err != nil {
@@ -259,13 +260,9 @@ func (t *textPage) letter(i int) error {
 	}
 	c := rune(code.Unicode)
 	switch {
-	case c == '\n' || c == '\r':
-		t.finish()
-		return nil
 	case unicode.IsSpace(c):
 		t.now.text += " "
-		t.within = false
-		return nil
+		return t.finish()
 	case c >= 0xD800 && c < 0xDC00:
 		t.high = c
 		return nil
@@ -274,35 +271,48 @@ func (t *textPage) letter(i int) error {
 	case c == 0:
 		c = unicode.ReplacementChar
 	}
-	loose, err := t.instance.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: t.page, Index: i})
-	if err != nil {
-		return err
-	}
-	left, right := float64(min(loose.Rect.Left, loose.Rect.Right)), float64(max(loose.Rect.Left, loose.Rect.Right))
-	bottom, top := float64(min(loose.Rect.Bottom, loose.Rect.Top)), float64(max(loose.Rect.Bottom, loose.Rect.Top))
-	last := &t.now
-	if t.within && (math.Abs(bottom+top-last.bottom-last.top) > 0.2*max(last.size, 1) || left < t.left-0.1*last.size ||
-		left > last.right+0.5*last.size) {
-		t.within = false
-	}
 	if !t.within {
-		t.finish()
-		t.now = run{left: left, right: right, bottom: bottom, top: top}
+		t.within, t.first, t.now = true, i, run{}
+		if t.now.left, t.now.right, t.now.bottom, t.now.top, err = t.box(i); err != nil {
+			return err
+		}
 		if err := t.font(i); err != nil {
 			return err
 		}
-		t.within = true
 	}
-	last.text += string(c)
-	last.right, t.left = max(last.right, right), left
+	t.now.text += string(c)
+	t.last = i
+	if c == hyphen { // the rest of the word stands on the next line
+		return t.finish()
+	}
 	return nil
 }
 
-func (t *textPage) finish() {
-	if strings.TrimSpace(t.now.text) != "" {
+// box is where a letter stands, with the height of its font.
+func (t *textPage) box(i int) (left, right, bottom, top float64, err error) {
+	b, err := t.instance.FPDFText_GetLooseCharBox(&requests.FPDFText_GetLooseCharBox{TextPage: t.page, Index: i})
+	if err != nil {
+		return 0, 0, 0, 0, err
+	}
+	r := b.Rect
+	return float64(min(r.Left, r.Right)), float64(max(r.Left, r.Right)), float64(min(r.Bottom, r.Top)),
+		float64(max(r.Bottom, r.Top)), nil
+}
+
+// finish ends the word at hand.
+func (t *textPage) finish() error {
+	if t.within && t.last > t.first {
+		left, right, _, _, err := t.box(t.last)
+		if err != nil {
+			return err
+		}
+		t.now.left, t.now.right = min(t.now.left, left), max(t.now.right, right)
+	}
+	if t.within {
 		t.runs = append(t.runs, t.now)
 	}
-	t.now, t.within = run{}, false
+	t.within = false
+	return nil
 }
 
 // font notes how the letter of an index is set.
