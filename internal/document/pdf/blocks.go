@@ -336,7 +336,7 @@ func (f *file) headings(blocks []block, body float64) []int {
 	style := func(b *block) (float64, bool) {
 		size := math.Round(2*b.lines[0].size) / 2
 		bold := !slices.ContainsFunc(b.lines, func(l line) bool { return !l.bold })
-		return size, size >= 1.08*body || bold && size >= 0.98*body
+		return size, size >= 1.08*body || bold && size >= 0.85*body
 	}
 	for i := range blocks {
 		if size, ok := style(&blocks[i]); ok && headingLike(&blocks[i]) {
@@ -361,7 +361,16 @@ func headingLike(b *block) bool {
 	r, _ := utf8.DecodeLastRuneInString(text)
 	return len(b.lines) <= 3 && len(text) <= document.MaxTitle && utf8.RuneCountInString(text) > 2 &&
 		!strings.ContainsRune(",;:…", r) && (r != '.' || !strings.Contains(strings.TrimRight(text, "."), ". ")) &&
-		!strings.Contains(text, "…") && !b.lines[0].fixed && letters(text)*2 > utf8.RuneCountInString(text) && !bulleted(text)
+		!strings.Contains(text, "…") && !b.lines[0].fixed && !caption(text) && letters(text)*2 > utf8.RuneCountInString(text) && !bulleted(text)
+}
+
+// caption reports whether a text begins like the caption of a figure or table.
+func caption(text string) bool {
+	first, rest, _ := strings.Cut(text, " ")
+	number, _ := utf8.DecodeRuneInString(rest)
+	return unicode.IsNumber(number) && slices.Contains([]string{"figure", "fig", "table", "abbildung", "abb", "tabelle", "tab", "tableau",
+		"figura", "tabla", "tabela", "tabella", "рисунок", "рис", "таблица", "hình", "bảng", "図", "表", "图", "그림", "표"},
+		strings.TrimSuffix(strings.ToLower(first), "."))
 }
 
 // bulleted reports whether a text begins with the bullet of a list.
