@@ -32,7 +32,6 @@ type latexReader struct {
 	*Writer
 	s      string
 	braces []func()
-	item   int // \item in this list was numbered so
 }
 
 // preamble finds the title.

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/assay-eval/assay/internal/document"
 )
 
 // reader is one for all tests: starting it takes seconds.
@@ -221,17 +224,56 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// FuzzRead: no file makes the reader panic or keep on; what is read is text.
-func FuzzRead(f *testing.F) {
-	f.Add(written([][]set{column(50, 700, "Some text.", "More.")}, "", "<</Title(x)>>"))
-	f.Add(written([][]set{nil, column(50, 700, "x")}, "/Outlines 101 0 R", "<<>>",
-		"<</First 102 0 R>>", "<</Title(x)/Next 102 0 R/First 102 0 R/Dest[12 0 R/Fit]>>")) // an outline without end
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) > 1<<14 {
-			t.Skip()
+// No damage makes the reader panic or keep on; what is read is text. (Go's fuzzer, which measures the coverage of the
+// runtime of WebAssembly, makes that too slow to get anywhere: the damage is drawn here.)
+func TestDamaged(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	seeds := [][]byte{
+		written([][]set{column(50, 700, "Some text.", "More.")}, "", "<</Title(x)>>"),
+		written([][]set{nil, column(50, 700, "x")}, "/Outlines 101 0 R", "<<>>", "<</First 102 0 R>>",
+			"<</Title(x)/Next 102 0 R/First 102 0 R/Dest[12 0 R/Fit]>>"), // an outline without end
+	}
+	for i := range 300 {
+		b := slices.Clone(seeds[i%2])
+		for range rng.IntN(6) {
+			at := rng.IntN(len(b))
+			switch rng.IntN(3) {
+			case 0:
+				b[at] = byte(rng.IntN(256))
+			case 1:
+				b = slices.Delete(b, at, min(len(b), at+1+rng.IntN(20)))
+			case 2:
+				b = slices.Insert(b, at, fmt.Append(nil, rng.IntN(100_000))...)
+			}
 		}
 		d, err := reader().Read(t.Context(), b, 1<<16)
 		if err == nil && !utf8.ValidString(d.Title+d.Text) {
+			t.Errorf("%q: %q %q", b, d.Title, d.Text)
+		}
+	}
+}
+
+// FuzzLayout: wherever words stand, they are put together, to text.
+func FuzzLayout(f *testing.F) {
+	f.Add("1 Title\nIn the left\nhyphen\x02\n• item\n. . . . 3", []byte{0, 10, 20, 30, 40, 50, 60, 70})
+	f.Add("a b c", []byte{255, 0, 9})
+	f.Fuzz(func(t *testing.T, text string, places []byte) {
+		if len(text) > 1<<12 || len(places) < 2 {
+			t.Skip()
+		}
+		var file file
+		for i, word := range strings.Fields(strings.ToValidUTF8(text, "")) {
+			at := func(k int) float64 { return float64(places[(3*i+k)%len(places)]) * 3 }
+			r := run{text: word, left: at(0), bottom: at(1), size: at(2) / 20, bold: i%3 == 0, fixed: i%5 == 0}
+			r.right, r.top = r.left+r.size*float64(len(word))/2, r.bottom+r.size
+			if n := int(places[i%len(places)]) % 4; len(file.pages) <= n {
+				file.pages = append(file.pages, nil)
+			}
+			file.pages[len(file.pages)-1] = append(file.pages[len(file.pages)-1], r)
+		}
+		w := document.NewWriter(1 << 20)
+		file.write(w)
+		if d := w.Document(); !utf8.ValidString(d.Title+d.Text) || len(d.Title) > document.MaxTitle {
 			t.Errorf("%q %q", d.Title, d.Text)
 		}
 	})
