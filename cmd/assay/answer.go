@@ -23,9 +23,12 @@ passages are found that suit it best, and the model answers from them. The file 
   assay answer --corpus docs --questions questions.jsonl --model tinyllama-q4_0 --embed-model minilm -o answers.jsonl
   assay run --data answers.jsonl -o results
 
-The corpus is a folder of text, Markdown and HTML files, or a JSON Lines or Parquet file with id, text and, if there
-is one, title. The questions are any dataset with a column for the question; what else it has is carried along. A question
-that could not be answered has the reason in the column error. An output file named .parquet is Parquet.
+The corpus is a folder of documents (PDF, DOCX, EPUB, HTML, Markdown, LaTeX, notebooks, CSV, text), one of them, or a JSON
+Lines or Parquet file with id, text and, if there is one, title. The questions are any dataset with a column for the
+question; what else it has is carried along. A question that could not be answered has the reason in the column error. An
+output file named .parquet is Parquet.
+
+--retrieve-only finds the passages and asks for no answer; --top 0 asks for answers without passages (closed book).
 
 An interrupted command goes on where it was when it is given again.
 `
@@ -42,6 +45,9 @@ type answerOptions struct {
 	overwrite bool
 	limit     int
 	rewrite   bool
+	sample    int
+	retrieved bool
+	vectors   string
 	mapping   map[string]string
 	seed      uint64
 }
@@ -52,6 +58,8 @@ type answerConfig struct {
 	Corpus    corpusConfig      `json:"corpus"`
 	Questions string            `json:"questions"` // SHA-256 of the file
 	Limit     int               `json:"limit,omitempty"`
+	Sample    int               `json:"sample,omitempty"`
+	Retrieved bool              `json:"retrieve_only,omitempty"`
 	Map       map[string]string `json:"map,omitempty"`
 	Top       int               `json:"top"`
 	Judge     *backend.Identity `json:"model"`
@@ -78,13 +86,16 @@ func answerCommand(ctx context.Context, s *std, args []string) error {
 		"the `FILE` of answers: JSON Lines, or Parquet if its name ends in .parquet")
 	f.StringVar(&o.retrieve, "retrieve", "both",
 		"how passages are found: embed (nearest vectors), bm25 (words) or both")
-	f.IntVar(&o.top, "top", 5, "answer from the best `N` passages")
+	f.IntVar(&o.top, "top", 5, "answer from the best `N` passages; 0: from none (closed book)")
+	f.BoolVar(&o.retrieved, "retrieve-only", false, "find the passages, and ask for no answers")
+	f.StringVar(&o.vectors, "vectors", "", "write the passages with their vectors to `FILE`, as Parquet")
 	o.stack.add(f)
 	f.StringVar(&o.prompts, "prompts", "", "a `FOLDER` with an answer.tmpl that replaces the built-in prompt")
 	f.BoolVar(&o.rewrite, "rewrite", false,
 		"of a conversation, have the model make a question that stands alone first: column standalone_question")
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard what the file holds")
 	f.IntVar(&o.limit, "limit", 0, "answer only the first `N` questions")
+	f.IntVar(&o.sample, "sample", 0, "answer only `N` questions, drawn at random by the seed")
 	f.StringToStringVar(&o.mapping, "map", nil, "name a column: `FIELD=COLUMN`, repeatable")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
 	if err := parse(f, args, 0, 0); err != nil {
@@ -103,8 +114,12 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 		return usageError{withHint(errors.New("no questions"), "--questions FILE names them")}
 	case o.output == "":
 		return usageError{withHint(errors.New("no file to write"), "-o FILE names it")}
-	case o.top < 1 || o.limit < 0:
-		return usagef("--top and --limit take positive numbers")
+	case o.top < 0 || o.limit < 0 || o.sample < 0:
+		return usagef("--top, --limit and --sample take positive numbers")
+	case o.top == 0 && (o.retrieved || o.vectors != "" || o.corpus.path != ""):
+		return usagef("--top 0 looks nothing up: it goes without --corpus, --retrieve-only and --vectors")
+	case o.vectors != "" && method == corpus.ByWords:
+		return usagef("--retrieve bm25 makes no vectors to write to %s", o.vectors)
 	}
 	own, err := ownPrompts(o.prompts)
 	if err != nil {
@@ -114,12 +129,17 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return usageError{err}
 	}
-	docs, passages, err := o.corpus.read(ctx, s)
-	if err != nil {
-		return err
+	docs, passages := &corpus.Corpus{}, []corpus.Passage(nil)
+	if o.top > 0 {
+		if docs, passages, err = o.corpus.read(ctx, s); err != nil {
+			return err
+		}
 	}
-	need := metrics.Asks{backend.Judge: backend.CanGenerate}
-	if method != corpus.ByWords {
+	need := metrics.Asks{}
+	if !o.retrieved || o.rewrite {
+		need[backend.Judge] = backend.CanGenerate
+	}
+	if o.top > 0 && method != corpus.ByWords {
 		need[backend.Embedder] = backend.CanEmbed
 	}
 	st, err := openStack(ctx, s, &o.stack, need)
@@ -132,6 +152,13 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 		Command: "answer", Questions: sum.SHA256, Limit: o.limit, Map: o.mapping, Top: o.top, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(method)},
 		Judge:  models.Judge, Embedder: models.Embedder, Prompt: testset.Versions(own)["answer"],
+		Sample: o.sample, Retrieved: o.retrieved,
+	}
+	switch {
+	case o.top == 0:
+		config.Corpus, config.Prompt = corpusConfig{}, testset.Versions(own)["answer_closed_book"]
+	case o.retrieved:
+		config.Prompt = ""
 	}
 	if o.rewrite {
 		config.Rewrite = testset.Versions(own)["standalone"]
@@ -141,13 +168,21 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer j.Close()
-	retriever, err := index(ctx, s, method, passages, st.roles[backend.Embedder])
-	if err != nil {
-		return err
+	var retriever *corpus.Retriever
+	if o.top > 0 {
+		if retriever, err = index(ctx, s, method, passages, st.roles[backend.Embedder]); err != nil {
+			return err
+		}
+	}
+	if o.vectors != "" {
+		if err := s.output(o.vectors, retriever.WriteVectors); err != nil {
+			return err
+		}
+		s.note("vectors of %d passages in %s", len(passages), o.vectors)
 	}
 	answerer := &testset.Answerer{
 		Writer:    &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed},
-		Retriever: retriever, Top: o.top, Rewrite: o.rewrite,
+		Retriever: retriever, Top: o.top, Rewrite: o.rewrite, RetrieveOnly: o.retrieved,
 	}
 	return o.answer(ctx, s, answerer, questions, j, answerReport{
 		Documents: len(docs.Documents), Passages: len(passages),
@@ -171,6 +206,9 @@ func (o *answerOptions) readQuestions(ctx context.Context) ([]*metrics.Sample, d
 			return nil, sum, err
 		}
 		list = append(list, sample)
+	}
+	if o.sample > 0 {
+		list = testset.Draw(list, o.sample, o.seed)
 	}
 	return list, sum, nil
 }
@@ -211,7 +249,11 @@ func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer,
 	if err := j.Finish(rows, r); err != nil {
 		return err
 	}
-	s.note("%d questions, %d answered, %d failed", r.Questions, r.Questions-r.Failed, r.Failed)
+	done := "answered"
+	if o.retrieved {
+		done = "with their passages"
+	}
+	s.note("%d questions, %d %s, %d failed", r.Questions, r.Questions-r.Failed, done, r.Failed)
 	if r.Failed > 0 {
 		s.warn("the first that failed, %s", failed)
 	}

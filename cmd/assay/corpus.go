@@ -25,7 +25,8 @@ type corpusOptions struct {
 
 func (o *corpusOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.path, "corpus", "",
-		"the documents: a `FOLDER` of .txt, .md and .html files, or a JSON Lines or Parquet file")
+		"the documents: a `FOLDER` of them or one file (PDF, DOCX, EPUB, HTML, Markdown, LaTeX, notebook, CSV, text), or "+
+			"JSON Lines or Parquet with a document a row")
 	f.IntVar(&o.sizes.Words, "passage-words", 120, "a passage has at most `N` words, in whole sentences")
 	f.IntVar(&o.sizes.Overlap, "overlap", 1, "sentences that a passage repeats from the end of the one before")
 }
@@ -45,7 +46,7 @@ func (o *corpusOptions) read(ctx context.Context, s *std) (*corpus.Corpus, []cor
 	const most = 5
 	for i, skipped := range c.Skipped {
 		if i == most {
-			s.warn("and %d more files were passed over", len(c.Skipped)-most)
+			s.warn("and %d more were passed over", len(c.Skipped)-most)
 			break
 		}
 		s.warn("passed over %q: %s", skipped.Name, skipped.Why)

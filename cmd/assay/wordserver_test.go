@@ -226,6 +226,8 @@ func wordReply(system, last string, schema []byte, strict bool) string {
 		return closest(part("Question:", ""), part("Text:", "\n\nAnswer this"))
 	case strings.Contains(system, "You are given a conversation and the question"):
 		return strings.TrimSuffix(part("user: ", "\n"), "?") + ", " + part("Question:", "\n")
+	case strings.Contains(system, "You answer questions from what you know"):
+		return "That is so, as far as anybody knows."
 	case strings.Contains(system, "You answer questions from the texts"):
 		return closest(part("Question:", ""), part("Texts:", "\n\nAnswer this"))
 	case strings.HasSuffix(last, "Answer the question in a few sentences, by the text."):

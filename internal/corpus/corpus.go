@@ -1,7 +1,7 @@
 // Package corpus reads documents, chunks them into passages and retrieves the passages for a question.
 //
-// [Read] takes a folder of text, Markdown and HTML, or a file of rows, JSON Lines or Parquet; [Cut] makes passages of
-// whole sentences; [NewBM25] (lexical) and [Embed] (dense) index them, and [Fuse] joins the two rankings. A
+// [Read] takes a folder of documents or one of them, which internal/document reads, or a file of rows, JSON Lines or
+// Parquet; [Cut] makes passages of whole sentences, none across a heading; [NewBM25] (lexical) and [Embed] (dense) index them, and [Fuse] joins the two rankings. A
 // [Retriever] is all of it together. Nothing is skipped without a word: what Read passes over, it says.
 package corpus
 
@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/document"
 )
 
 // A Document is one text of a corpus.
@@ -21,6 +22,8 @@ type Document struct {
 	Title string // "" if it has none
 	Text  string
 	Row   bool // it is a row of a file: if it is one passage, that has its id
+
+	Headings []document.Heading // of Text, in order
 }
 
 // A Corpus is the documents that were read, in the order of their ids, and what was passed over.
@@ -29,10 +32,10 @@ type Corpus struct {
 	Skipped   []Skipped
 }
 
-// A Skipped is a file that is no document, and the reason.
+// A Skipped is a file that is no document, or a document of which a part could not be read, and the reason.
 type Skipped struct{ Name, Why string }
 
-// Digest identifies the documents: "sha256:" and 64 hex digits over their ids, titles and texts.
+// Digest identifies the documents: "sha256:" and 64 hex digits over their ids, titles, texts and headings.
 func (c *Corpus) Digest() string {
 	h := sha256.New()
 	for _, d := range c.Documents {
@@ -41,6 +44,9 @@ func (c *Corpus) Digest() string {
 			binary.BigEndian.PutUint64(n[:], uint64(len(s)))
 			h.Write(n[:])
 			h.Write([]byte(s))
+		}
+		for _, at := range d.Headings {
+			fmt.Fprintf(h, "heading %d %d %d\n", at.Level, at.Start, at.End)
 		}
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -37,7 +37,7 @@ func TestReadParquet(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("%q: %v", rows, err)
-		case !slices.Equal(c.Documents, want):
+		case !reflect.DeepEqual(c.Documents, want):
 			t.Errorf("%q: %v, want %v", rows, c.Documents, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/assay-eval/assay/internal/document"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -12,20 +13,27 @@ import (
 type Passage struct {
 	ID       string // "guide.md#3": the third passage of guide.md. Stable while the documents and the sizes are
 	Document int    // its index in the corpus
-	Title    string // the document's
+	Title    string // of the document and of the sections that it is in, from the outermost: "Guide > Installing"
 	Text     string // as it stands there
 	Words    int
 	Start    int // where Text begins and ends in the document's text, in bytes
 	End      int
 }
 
-// Titled is the passage with the title of its document before it, by which it is found. The passage itself may
-// say "it" where its title says what.
+// Titled is the passage with its title before it, by which it is found: the passage itself may say "it" where its title
+// says what. The title belongs to the first sentence and makes none of its own, so that whoever counts the sentences of a
+// context counts those of the document. A title that cannot be put so is left out.
 func (p Passage) Titled() string {
-	if p.Title == "" || strings.HasPrefix(p.Text, p.Title) {
+	title := strings.TrimRightFunc(p.Title, func(r rune) bool { return unicode.IsPunct(r) && r != ')' && r != ']' || unicode.IsSpace(r) })
+	if title == "" || strings.HasPrefix(p.Text, title) {
 		return p.Text
 	}
-	return p.Title + "\n" + p.Text
+	for _, titled := range []string{title + ": " + p.Text, "(" + title + ") " + p.Text} {
+		if len(tokenize.Sentences(titled)) == len(tokenize.Sentences(p.Text)) {
+			return titled
+		}
+	}
+	return p.Text
 }
 
 // Overlaps reports whether the two passages share text.
@@ -53,31 +61,91 @@ func (s Sizes) Check() error {
 // A span is a sentence with its words counted.
 type span struct{ start, end, words int }
 
-// Cut chunks documents into passages. The last passage of a document takes in what would be a crumb of less
-// than a fifth of a passage. A sentence of more than twice the size (a table, a text without full stops) is
-// cut between words. A duplicate, a passage whose words all stood in an earlier one in the same order, is left
-// out, and counted in repeated.
+// Cut chunks documents into passages, none of which reaches over a heading. The last passage of a section takes in what
+// would be a crumb of less than a fifth of a passage. A sentence of more than twice the size (a table, a text without full
+// stops) is cut between words. A duplicate, a passage whose words all stood in an earlier one in the same order, below the
+// same headings, is left out, and counted in repeated.
 func Cut(docs []Document, s Sizes) (passages []Passage, repeated int) {
 	seen := map[string]bool{}
 	for i, d := range docs {
-		cut := cutOne(d.Text, s)
-		for n, c := range cut {
-			text := d.Text[c.start:c.end]
-			if key := tokenize.Normalize(text); key == "" || seen[key] {
-				repeated++
-				continue
-			} else {
-				seen[key] = true
+		sections := d.sections()
+		n := 0
+		for _, section := range sections {
+			body := d.Text[section.start:section.end]
+			for _, c := range cutOne(body, s) {
+				n++
+				text := body[c.start:c.end]
+				key := tokenize.Normalize(text)
+				if key == "" || seen[section.below+"\x00"+key] {
+					repeated++
+					continue
+				}
+				seen[section.below+"\x00"+key] = true
+				passages = append(passages, Passage{ID: fmt.Sprintf("%s#%d", d.ID, n), Document: i, Title: section.title,
+					Text: text, Words: c.words, Start: section.start + c.start, End: section.start + c.end})
 			}
-			id := fmt.Sprintf("%s#%d", d.ID, n+1)
-			if d.Row && len(cut) == 1 {
-				id = d.ID
-			}
-			passages = append(passages, Passage{ID: id, Document: i, Title: d.Title, Text: text, Words: c.words,
-				Start: c.start, End: c.end})
+		}
+		if last := len(passages) - 1; d.Row && n == 1 && last >= 0 && passages[last].Document == i {
+			passages[last].ID = d.ID
 		}
 	}
 	return passages, repeated
+}
+
+// A section is a part of a document below one heading, without that.
+type section struct {
+	title      string // of the document and the headings
+	below      string // the headings alone
+	start, end int
+}
+
+// sections are the parts of a document. A heading with no text below it, neither its own nor that of a section within it,
+// is the text of its section.
+func (d *Document) sections() []section {
+	list := []section{{title: d.Title, end: len(d.Text)}}
+	var open []document.Heading
+	for i, h := range d.Headings {
+		list[len(list)-1].end = h.Start
+		for len(open) > 0 && open[len(open)-1].Level >= h.Level {
+			open = open[:len(open)-1]
+		}
+		end := len(d.Text)
+		deeper := false
+		if i+1 < len(d.Headings) {
+			end, deeper = d.Headings[i+1].Start, d.Headings[i+1].Level > h.Level
+		}
+		one := section{start: h.End, end: end}
+		if !deeper && !tokenize.HasWords(d.Text[h.End:end]) {
+			one.start = h.Start
+		} else {
+			open = append(open, h)
+		}
+		one.title, one.below = pathOf(d.Title, open)
+		list = append(list, one)
+	}
+	return list
+}
+
+// pathOf joins the titles of a document and its open headings, the outermost first. Where that is too long for a title, the
+// headings in the middle are left out.
+func pathOf(title string, open []document.Heading) (whole, below string) {
+	var parts []string
+	for _, h := range open {
+		if h.Title != title { // as that of a document often is its first heading
+			parts = append(parts, h.Title)
+		}
+	}
+	below = strings.Join(parts, " > ")
+	if title != "" {
+		parts = append([]string{title}, parts...)
+	}
+	for len(parts) > 1 && len(strings.Join(parts, " > ")) > document.MaxTitle {
+		parts = append(parts[:1:1], parts[2:]...)
+		if len(parts) == 2 && len(parts[0])+len(parts[1])+3 > document.MaxTitle {
+			parts = parts[1:]
+		}
+	}
+	return strings.Join(parts, " > "), below
 }
 
 // cutOne returns the passages of one text.

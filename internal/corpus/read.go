@@ -12,18 +12,22 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/document"
+	"github.com/assay-eval/assay/internal/document/pdf"
 	"github.com/assay-eval/assay/internal/parquet"
 )
 
 // Limits bound what is read. The zero value of a field is its default.
 type Limits struct {
-	Document int64 // bytes of a file or row, default 16 MiB
+	Document int64 // bytes of a file or row, and of what a document says, default 16 MiB
+	Packed   int64 // bytes of a PDF, DOCX or EPUB file, default 256 MiB
 	Total    int64 // bytes of all documents, default 1 GiB: they are kept in memory
 	Count    int   // documents, default 1 000 000
 	Depth    int   // folders in folders, default 32
@@ -31,22 +35,23 @@ type Limits struct {
 
 func (l Limits) filled() Limits {
 	return Limits{
-		Document: cmp.Or(l.Document, 16<<20), Total: cmp.Or(l.Total, 1<<30),
+		Document: cmp.Or(l.Document, 16<<20), Packed: cmp.Or(l.Packed, 256<<20), Total: cmp.Or(l.Total, 1<<30),
 		Count: cmp.Or(l.Count, 1_000_000), Depth: cmp.Or(l.Depth, 32),
 	}
 }
 
 // Read reads the corpus at path: a folder of documents, or a file with one document a row.
 //
-// Of a folder, the files named .txt, .text, .md, .markdown, .html, .htm and .xhtml are read, and those of its
-// subfolders. Hidden files and folders are passed over; so are other files, files that are not UTF-8 text, and
-// links that lead out of the folder or to a folder, each with a note in Skipped.
+// Of a folder, the documents by the endings of their names are read ([document.KindOf]), and those of its subfolders.
+// Hidden files and folders are passed over; so are other files, documents that cannot be read, and links that lead out of
+// the folder or to a folder, each with a note in Skipped. A document of which a part cannot be read has a note, too.
 //
-// A file is JSON Lines, or Parquet with the same columns: "id" (or "_id", "doc_id", "document_id"), "text" (or
-// "content", "contents", or "passages", a list of texts) and, if there is one, "title". A row that is none of this is an error: a corpus with holes would tell
-// lies about retrieval.
+// A file is one document by the ending of its name; or else JSON Lines, or Parquet with the same columns: "id" (or "_id",
+// "doc_id", "document_id"), "text" (or "content", "contents", or "passages", a list of texts) and, if there is one,
+// "title". A row that is none of this is an error: a corpus with holes would tell lies about retrieval.
 func Read(ctx context.Context, name string, l Limits) (*Corpus, error) {
 	r := &reader{limits: l.filled(), corpus: &Corpus{}, ids: map[string]bool{}}
+	defer r.pdf.Close()
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
@@ -63,8 +68,12 @@ func Read(ctx context.Context, name string, l Limits) (*Corpus, error) {
 		return nil, fmt.Errorf("corpus %s: %w", name, err)
 	}
 	if len(r.corpus.Documents) == 0 {
-		return nil, fmt.Errorf("corpus %s: no documents: want .txt, .md or .html files, or JSON Lines or Parquet with "+
-			"id and text", name)
+		if len(r.corpus.Skipped) > 0 {
+			first := r.corpus.Skipped[0]
+			return nil, fmt.Errorf("corpus %s: no documents: %q: %s", name, first.Name, first.Why)
+		}
+		return nil, fmt.Errorf("corpus %s: no documents: want files named "+document.Endings+
+			", or JSON Lines or Parquet with id and text", name)
 	}
 	slices.SortFunc(r.corpus.Documents, func(a, b Document) int { return cmp.Compare(a.ID, b.ID) })
 	return r.corpus, nil
@@ -75,6 +84,7 @@ type reader struct {
 	corpus *Corpus
 	ids    map[string]bool
 	total  int64
+	pdf    pdf.Reader
 }
 
 func (r *reader) skip(name, why string, args ...any) {
@@ -133,9 +143,9 @@ func (r *reader) folder(ctx context.Context, dir string) error {
 
 // folderFile reads one file of a folder. What makes it no document is noted; an error ends the reading.
 func (r *reader) folderFile(ctx context.Context, root *os.Root, name string) error {
-	kind := kindOf(name)
+	kind := document.KindOf(name)
 	if kind == "" {
-		r.skip(name, "its name does not end in .txt, .md or .html")
+		r.skip(name, "its name does not end in "+document.Endings)
 		return nil
 	}
 	if !printable(name) {
@@ -150,8 +160,8 @@ func (r *reader) folderFile(ctx context.Context, root *os.Root, name string) err
 	case !info.Mode().IsRegular():
 		r.skip(name, "it is no file")
 		return nil
-	case info.Size() > r.limits.Document:
-		r.skip(name, "%d bytes are more than the limit of %d", info.Size(), r.limits.Document)
+	case info.Size() > r.largest(kind):
+		r.skip(name, "%d bytes are more than the limit of %d", info.Size(), r.largest(kind))
 		return nil
 	}
 	f, err := root.Open(name)
@@ -160,27 +170,65 @@ func (r *reader) folderFile(ctx context.Context, root *os.Root, name string) err
 		return nil
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, r.limits.Document+1))
-	if err != nil || int64(len(b)) > r.limits.Document {
+	return r.document(ctx, name, kind, f)
+}
+
+// largest is how many bytes a file of a kind may have.
+func (r *reader) largest(kind document.Kind) int64 {
+	if kind.Packed() {
+		return r.limits.Packed
+	}
+	return r.limits.Document
+}
+
+// document reads one document. What makes it none is noted; an error ends the reading.
+func (r *reader) document(ctx context.Context, name string, kind document.Kind, f io.Reader) error {
+	b, err := io.ReadAll(io.LimitReader(f, r.largest(kind)+1))
+	if err != nil || int64(len(b)) > r.largest(kind) {
 		r.skip(name, "it cannot be read, or grew over the limit")
 		return nil
 	}
-	title, text, err := plainOrDone(ctx, kind, b)
+	d, err := r.parse(ctx, kind, b)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err == nil {
-		err = backend.CheckText(text)
+		err = backend.CheckText(d.Text)
 	}
 	if err != nil {
 		r.skip(name, "%v", err)
 		return nil
 	}
-	if strings.TrimSpace(text) == "" {
+	for _, lost := range d.Lost {
+		r.skip(name, "%s", lost)
+	}
+	if strings.TrimSpace(d.Text) == "" {
 		r.skip(name, "it holds no text")
 		return nil
 	}
-	return r.add(Document{ID: name, Title: title, Text: text})
+	return r.add(Document{ID: name, Title: d.Title, Text: d.Text, Headings: d.Headings})
+}
+
+// parse reads a document, and gives it up at once when ctx ends; the parser notices a little later.
+func (r *reader) parse(ctx context.Context, kind document.Kind, b []byte) (*document.Document, error) {
+	if kind == document.PDF {
+		return r.pdf.Read(ctx, b, int(r.limits.Document))
+	}
+	type said struct {
+		d   *document.Document
+		err error
+	}
+	c := make(chan said, 1)
+	go func() {
+		d, err := document.Read(ctx, kind, b, int(r.limits.Document))
+		c <- said{d, err}
+	}()
+	select {
+	case s := <-c:
+		return s.d, s.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // reason is what a path error says without the path, which stands before it already.
@@ -192,18 +240,6 @@ func reason(err error) error {
 	return err
 }
 
-func kindOf(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".txt", ".text":
-		return "text"
-	case ".md", ".markdown":
-		return "markdown"
-	case ".html", ".htm", ".xhtml":
-		return "html"
-	}
-	return ""
-}
-
 // printable reports whether a name or id is short, valid and without control characters.
 func printable(name string) bool {
 	return len(name) <= 1024 && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
@@ -211,13 +247,20 @@ func printable(name string) bool {
 	})
 }
 
-// file reads JSON Lines, or Parquet.
+// file reads one document, or the rows of JSON Lines or Parquet.
 func (r *reader) file(ctx context.Context, name string) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	if kind := document.KindOf(name); kind != "" {
+		id := filepath.Base(name)
+		if !printable(id) {
+			return errors.New("its name holds what cannot be printed")
+		}
+		return r.document(ctx, id, kind, f)
+	}
 	start := make([]byte, 1<<10)
 	n, err := f.ReadAt(start, 0)
 	if err != nil && err != io.EOF {
@@ -250,7 +293,7 @@ func (r *reader) parquet(ctx context.Context, f *os.File) error {
 				}
 			}
 			var d Document
-			if d, err = document(fields); err == nil {
+			if d, err = documentOf(fields); err == nil {
 				err = r.add(d)
 			}
 		}
@@ -298,11 +341,11 @@ func parseRow(line []byte) (Document, error) {
 	if err := json.Unmarshal(line, &row); err != nil {
 		return Document{}, fmt.Errorf("no JSON object: %v", err)
 	}
-	return document(row)
+	return documentOf(row)
 }
 
-// document makes a document of a row.
-func document(row map[string]json.RawMessage) (Document, error) {
+// documentOf makes a document of a row.
+func documentOf(row map[string]json.RawMessage) (Document, error) {
 	d := Document{Row: true}
 	var err error
 	if d.ID, err = column(row, "id", "_id", "doc_id", "document_id"); err != nil {
@@ -321,7 +364,7 @@ func document(row map[string]json.RawMessage) (Document, error) {
 		if d.Title, err = column(row, "title"); err != nil {
 			return Document{}, err
 		}
-		if d.Title = strings.Join(strings.Fields(d.Title), " "); len(d.Title) > maxTitle {
+		if d.Title = strings.Join(strings.Fields(d.Title), " "); len(d.Title) > document.MaxTitle {
 			d.Title = ""
 		}
 	}

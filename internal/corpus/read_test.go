@@ -5,10 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/assay-eval/assay/internal/document"
 )
 
 // write writes a file in a folder of the test's.
@@ -49,16 +51,18 @@ func TestReadFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Document{
-		{ID: "a/deep.md", Title: "The title", Text: "The title\n\nSome linked text, wrapped.\n\none\ntwo"},
+		{ID: "a/deep.md", Title: "The title", Text: "The title\n\nSome linked text, wrapped.\n\none\ntwo",
+			Headings: []document.Heading{{Level: 1, Title: "The title", Start: 0, End: 9}}},
 		{ID: "b.txt", Text: "Plain text.\nSecond line."},
-		{ID: "page.HTML", Title: "T & U", Text: "Other\n\nOne\ntwo bold.\n\nx y"},
+		{ID: "page.HTML", Title: "T & U", Text: "Other\n\nOne\ntwo bold.\n\nx y",
+			Headings: []document.Heading{{Level: 1, Title: "Other", Start: 0, End: 5}}},
 	}
 	skipped := []string{"big.txt", "empty.md", "image.png", "latin.txt", "nul.txt", "open.html"}
 	if links {
 		want = append(want, Document{ID: "within.txt", Text: "Plain text.\nSecond line."})
 		skipped = append(skipped, "loop", "out.md", "up.md")
 	}
-	if !slices.Equal(c.Documents, want) {
+	if !reflect.DeepEqual(c.Documents, want) {
 		t.Errorf("got  %+v\nwant %+v", c.Documents, want)
 	}
 	var names []string
@@ -88,7 +92,7 @@ func TestReadFile(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("%q: %v", content, err)
-		case !slices.Equal(c.Documents, want):
+		case !reflect.DeepEqual(c.Documents, want):
 			t.Errorf("%q: %v, want %v", content, c.Documents, want)
 		}
 	}
@@ -149,25 +153,6 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// FuzzPlain: no file makes a reader panic, and what it reads is text.
-func FuzzPlain(f *testing.F) {
-	f.Add("html", []byte("<title>x</title><p>a<pre>\n b</pre><h1>c<svg><svg></svg>d"))
-	f.Add("markdown",
-		[]byte("---\na: b\n---\n# T\n\n| a | b |\n|---|---|\n| c | d |\n\n```\ncode\n```\n<div>raw</div>"))
-	f.Add("text", []byte("x"))
-	f.Fuzz(func(t *testing.T, kind string, b []byte) {
-		if kindOf("x."+map[string]string{"text": "txt", "markdown": "md", "html": "html"}[kind]) == "" ||
-			len(b) > 1<<14 {
-			t.Skip()
-		}
-		title, text, err := plain(t.Context(), kind, b)
-		if err == nil && (strings.ToValidUTF8(title+text, "") != title+text || len(title) > maxTitle ||
-			strings.Contains(title, "\n")) {
-			t.Errorf("%q: title %q, text %q", b, title, text)
-		}
-	})
-}
-
 // FuzzRow: a row that is taken has an id that can be printed, and a text.
 func FuzzRow(f *testing.F) {
 	f.Add([]byte(`{"id": 1, "text": "x", "title": null}`))
@@ -175,70 +160,10 @@ func FuzzRow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		d, err := parseRow(line)
 		if err == nil &&
-			(!printable(d.ID) || d.ID == "" || strings.TrimSpace(d.Text) == "" || len(d.Title) > maxTitle) {
+			(!printable(d.ID) || d.ID == "" || strings.TrimSpace(d.Text) == "" || len(d.Title) > document.MaxTitle) {
 			t.Errorf("%q: %+v", line, d)
 		}
 	})
-}
-
-// Lines of code stay lines, whatever spans colour them.
-func TestPreformatted(t *testing.T) {
-	check := func(page, want string) {
-		t.Helper()
-		if _, got, err := plain(t.Context(), "html", []byte(page)); err != nil || got != want {
-			t.Errorf("%q: %q %v, want %q", page, got, err, want)
-		}
-	}
-	check("<pre><span>a := 1</span>\n<span>b := 2</span>\n</pre><p>After.", "a := 1\nb := 2\n\nAfter.")
-	check("<pre>if x {\n    <b>return</b>\n}\n</pre>", "if x {\n    return\n}")
-	check("<p>Before.</p><pre>\none\n</pre>after", "Before.\n\none\n\nafter")
-}
-
-// The parser of Markdown takes time that grows with the square of how many blocks a line begins. Such a file is passed
-// over, and what people write is not.
-func TestNestedMarkdown(t *testing.T) {
-	check := func(text string, want int) {
-		t.Helper()
-		if got := deepest([]byte(text)); got != want {
-			t.Errorf("%.30q begins %d blocks, want %d", text, got, want)
-		}
-	}
-	check("> - 1. text\n> > text", 3)
-	check("1884 was a year. -5 > 3\n----\n**bold** 3.5", 0)
-	check(">>>\n* a\n12) b", 3)
-	check("", 0)
-	for _, text := range []string{strings.Repeat(">", 1<<20), strings.Repeat("- ", 1<<17) + "x"} {
-		if _, _, err := plain(t.Context(), "markdown", []byte(text)); err == nil ||
-			!strings.Contains(err.Error(), "begin in one line") {
-			t.Errorf("%.10q: %v", text, err)
-		}
-	}
-	const nested = "> Said.\n> > Said before.\n\n- one\n  - two\n"
-	if _, got, err := plain(t.Context(), "markdown", []byte(nested)); err != nil ||
-		!strings.Contains(got, "Said before.") || !strings.Contains(got, "two") {
-		t.Errorf("%q %v", got, err)
-	}
-}
-
-// The parser itself ends with the context, and leaves no goroutine behind that would work on for hours.
-func TestParserEnds(t *testing.T) {
-	for _, text := range []string{strings.Repeat("![](", 100_000), strings.Repeat("[", 300_000),
-		strings.Repeat("*a_ ", 100_000)} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		begun := time.Now()
-		if _, _, err := plain(ctx, "markdown", []byte(text)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%.4q: %v", text, err)
-		}
-		if took := time.Since(begun); took > 5*time.Second {
-			t.Errorf("%.4q: the parser went on for %v", text, took)
-		}
-		cancel()
-	}
-	many := strings.Repeat("*a* ", mostMarks)
-	if _, got, err := plain(t.Context(), "markdown", []byte(many)); err != nil || !strings.HasPrefix(got, "a a a ") ||
-		!strings.HasSuffix(strings.TrimSpace(got), "*a* *a*") {
-		t.Errorf("%.20q ... %v", got, err)
-	}
 }
 
 // A file that keeps a parser busy does not keep the user from leaving.

@@ -2,14 +2,17 @@ package corpus
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/parquet"
 	"github.com/assay-eval/assay/tokenize"
 )
 
@@ -152,4 +155,39 @@ func cosine(a, b []float32) float64 {
 		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
 	}
 	return min(1, max(-1, dot/math.Sqrt(aa*bb)))
+}
+
+// WriteVectors writes the passages with their embeddings as Parquet, a row each: id, title, text and vector. A passage that
+// was embedded in pieces has a row a piece, numbered from 1 in the column piece; of the others that is 0.
+func (r *Retriever) WriteVectors(w io.Writer) error {
+	if r.Vectors == nil {
+		return errors.New("there are no vectors: passages were found by words alone")
+	}
+	pieces := make(map[int]int)
+	for _, p := range r.Vectors.parts {
+		pieces[p.text]++
+	}
+	return parquet.Write(w, func(yield func(json.RawMessage, error) bool) {
+		last, n := -1, 0
+		for _, p := range r.Vectors.parts {
+			if n++; p.text != last {
+				last, n = p.text, 1
+			}
+			piece := n
+			if pieces[p.text] == 1 {
+				piece = 0
+			}
+			passage := r.Passages[p.text]
+			row, err := json.Marshal(struct {
+				ID     string    `json:"id"`
+				Title  string    `json:"title"`
+				Text   string    `json:"text"`
+				Piece  int       `json:"piece"`
+				Vector []float32 `json:"vector"`
+			}{passage.ID, passage.Title, passage.Text, piece, p.vector})
+			if !yield(row, err) {
+				return
+			}
+		}
+	})
 }

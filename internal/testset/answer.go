@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
+	"runtime"
 	"slices"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/metrics/prompts"
 )
 
 // An Answerer is a plain RAG: it retrieves the passages for a question and has the model answer from them. It is
@@ -20,11 +23,13 @@ import (
 type Answerer struct {
 	Writer    *Writer
 	Retriever *corpus.Retriever
-	Top       int // passages that the model is shown
+	Top       int // passages that the model is shown; 0 has it answer from what it knows (closed book)
 
 	// Rewrite has the model make a standalone question of each that is a turn of a conversation: by that are passages
 	// found, and that is answered. Without it, they are found by [metrics.Sample.Asked], and the conversation is shown.
 	Rewrite bool
+
+	RetrieveOnly bool // the passages are found and no answer is asked for: without Rewrite, the Writer needs no model
 }
 
 // An Answered is a row of a dataset: the question with whatever came with it, and what the RAG made of it. Its
@@ -100,6 +105,9 @@ func (a *Answerer) answer(ctx context.Context, row *Answered) error {
 			return err
 		}
 	}
+	if a.Top == 0 {
+		return a.ask(ctx, closedBookPrompt, row)
+	}
 	hits, err := a.Retriever.Search(ctx, row.Asked(), a.Top)
 	if err != nil {
 		return err
@@ -111,28 +119,57 @@ func (a *Answerer) answer(ctx context.Context, row *Answered) error {
 		row.ContextIDs = append(row.ContextIDs, p.ID)
 		row.Scores = append(row.Scores, h.Score)
 	}
+	if a.RetrieveOnly {
+		return nil
+	}
+	return a.ask(ctx, answerPrompt, row)
+}
+
+// ask has the model answer the question: the one that stands alone, or else the last turn with those before it.
+func (a *Answerer) ask(ctx context.Context, p *prompts.Prompt, row *Answered) error {
 	data := answerData{row.Question, row.Contexts, metrics.LastTurns(row.History, metrics.MostHistory)}
 	if len(row.History) > 0 && !metrics.Blank(row.Standalone) {
 		data.Question, data.History = row.Standalone, nil
 	}
-	row.Sample.Answer, err = a.Writer.ask(ctx, answerPrompt, data,
-		func(text string) string {
-			if text == "" {
-				return "the reply is empty"
-			}
-			return ""
-		})
+	var err error
+	row.Sample.Answer, err = a.Writer.ask(ctx, p, data, func(text string) string {
+		if text == "" {
+			return "the reply is empty"
+		}
+		return ""
+	})
 	return err
 }
 
 // AnswerAll answers questions and hands the rows to emit in their order. It begins with the one numbered first.
 func (a *Answerer) AnswerAll(ctx context.Context, questions []*metrics.Sample, first int,
 	emit func(Answered) error) error {
-	return inOrder(ctx, first, width(a.Writer.Model),
+	return inOrder(ctx, first, a.width(),
 		func(item, _ int) bool { return item < len(questions) },
 		func(ctx context.Context, item int) (Answered, error) { return a.Answer(ctx, questions[item]) },
 		func(_ int, row Answered) error { return emit(row) })
 }
 
+func (a *Answerer) width() int {
+	if a.Writer.Model == nil {
+		return 2 * runtime.GOMAXPROCS(0)
+	}
+	return width(a.Writer.Model)
+}
+
 // width is how many items to hold open: enough that one slow item at the head leaves no slot idle.
 func width(b backend.Backend) int { return 2 * cmp.Or(b.Info().Slots, 1) }
+
+// Draw returns n of the questions, drawn at random by the seed, in their own order; all of them if there are no more.
+func Draw(questions []*metrics.Sample, n int, seed uint64) []*metrics.Sample {
+	if n >= len(questions) {
+		return questions
+	}
+	drawn := rand.New(rand.NewPCG(seed, 2)).Perm(len(questions))[:n]
+	slices.Sort(drawn)
+	list := make([]*metrics.Sample, n)
+	for i, at := range drawn {
+		list[i] = questions[at]
+	}
+	return list
+}

@@ -44,6 +44,7 @@ type (
 // The prompts, each with an example of what its templates may use.
 var (
 	answerPrompt          = prompt("answer", answerExample, "<question>")
+	closedBookPrompt      = prompt("answer_closed_book", answerExample, "<question>")
 	standalonePrompt      = prompt("standalone", answerExample, "<question>")
 	questionPrompt        = taught(prompt("question", questionExample, "<text>"), questionShot)
 	questionSeveralPrompt = prompt("question_several", severalData{"<text>", "<question>"}, "<question>")
@@ -117,7 +118,7 @@ func prompt(name string, data any, shown string) *prompts.Prompt {
 
 // Prompts returns the built-in prompts, by name.
 func Prompts() []*prompts.Prompt {
-	return []*prompts.Prompt{answerPrompt, claimPrompt, claimAnswerPrompt, contradictionPrompt,
+	return []*prompts.Prompt{answerPrompt, closedBookPrompt, claimPrompt, claimAnswerPrompt, contradictionPrompt,
 		conversationalPrompt, dialoguePrompt, dialogueReplyPrompt, groundedPrompt, incompletePrompt, questionPrompt,
 		questionSeveralPrompt, standalonePrompt, questionHopPrompt, outsidePrompt, rephrasePrompt, rewritePrompt, ungroundedPrompt}
 }

@@ -10,14 +10,9 @@ import (
 // The checks that a generated text must pass. Each says in a few words what is wrong, "" if nothing is: the same
 // words for the same fault, since the report counts by them.
 
-// pointers are words by which a question gives away that it was written from a text.
-var pointers = []string{"the text", "the texts", "this text", "the passage", "the passages", "this passage",
-	"the context", "the document",
-	"this document", "the article", "this article", "the excerpt", "the author", "according to the"}
-
 // checkQuestion looks at the form of a question.
 func checkQuestion(text string) string {
-	if !strings.ContainsAny(text, "?？؟\u037e") {
+	if !asks(text) {
 		return "the question has no question mark"
 	}
 	return checkAlone(text)
@@ -25,14 +20,12 @@ func checkQuestion(text string) string {
 
 // checkAlone looks whether what stands in the place of a question can stand alone.
 func checkAlone(text string) string {
-	words := tokenize.Words(text)
-	normal := " " + tokenize.Normalize(text) + " "
 	switch {
-	case len(words) < 3 && len(text) < 12:
+	case len(tokenize.Words(text)) < 3 && len(text) < 12:
 		return "the question is too short"
-	case len(words) > 40:
+	case length(text) > 40:
 		return "the question is too long"
-	case slices.ContainsFunc(pointers, func(p string) bool { return strings.Contains(normal, " "+p+" ") }):
+	case says(text, pointers):
 		return "the question mentions the text it was written from"
 	}
 	return ""
@@ -50,11 +43,11 @@ func oneLine(text string) string {
 	return text
 }
 
-// refuses reports whether an answer is the refusal that the prompts ask for.
+// refuses reports whether an answer begins with the refusal that the prompts ask for.
 func refuses(text string) bool {
 	normal := tokenize.Normalize(text)
-	for _, r := range []string{"the text does not", "the texts do not", "the text doesn t", "the texts don t"} {
-		if strings.HasPrefix(normal, r) {
+	for _, r := range refusals {
+		if strings.HasPrefix(normal, tokenize.Normalize(r)) {
 			return true
 		}
 	}

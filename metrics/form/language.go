@@ -20,7 +20,7 @@ func languageMatch() metrics.Metric {
 	return metrics.Metric{
 		Name:    "language/match",
 		Doc:     "whether the answer is in the language of the question",
-		Source:  "scripts of Unicode, and lists of our own of the commonest words of 23 languages",
+		Source:  "scripts of Unicode, and lists of our own of the commonest words of 27 languages",
 		Formula: "1 if the languages that the two may be in have one in common, else 0",
 		Calls:   "none",
 		Default: true,
@@ -178,12 +178,14 @@ func mainScript(text string) (script string, letters int) {
 }
 
 var scripts = []string{"Latin", "Cyrillic", "Arabic", "Han", "Hiragana", "Katakana", "Hangul", "Greek", "Hebrew",
-	"Thai", "Devanagari", "Bengali", "Tamil", "Telugu", "Georgian", "Armenian", "Khmer", "Lao", "Myanmar", "Ethiopic"}
+	"Thai", "Devanagari", "Bengali", "Tamil", "Telugu", "Gujarati", "Gurmukhi", "Kannada", "Malayalam", "Oriya", "Sinhala",
+	"Georgian", "Armenian", "Khmer", "Lao", "Myanmar", "Ethiopic"}
 
 // scriptLanguages gives the language of scripts that only one widely written language has.
 var scriptLanguages = map[string]string{"Han": "zh", "Hiragana": "ja", "Katakana": "ja", "Hangul": "ko", "Greek": "el",
 	"Hebrew": "he", "Thai": "th",
-	"Bengali": "bn", "Tamil": "ta", "Telugu": "te", "Georgian": "ka", "Armenian": "hy", "Khmer": "km", "Lao": "lo",
+	"Bengali": "bn", "Tamil": "ta", "Telugu": "te", "Gujarati": "gu", "Gurmukhi": "pa", "Kannada": "kn",
+	"Malayalam": "ml", "Oriya": "or", "Sinhala": "si", "Georgian": "ka", "Armenian": "hy", "Khmer": "km", "Lao": "lo",
 	"Myanmar": "my"}
 
 // smallWords gives the languages in which a word is one of the commonest.
@@ -240,6 +242,10 @@ var commonWords = map[string]string{
 		"mint már lehet én igen ha el",
 	"id": "yang dan di ini itu dengan untuk dari pada adalah tidak apa siapa bagaimana kapan mengapa berapa mana " +
 		"ke dalam akan juga oleh saya anda bisa ada atau ya telah sebuah",
+	"vi": "là của và các có không được cho trong với một những này đó từ khi để người như gì nào ở đâu tại sao bao nhiêu " +
+		"thế ai cũng đã sẽ đang về hay hoặc vì nếu thì mà bị tôi bạn ông bà họ nó rất nhiều mấy",
+	"sw": "na ya wa kwa ni katika la za cha hii hiyo huo huu nini nani wapi lini gani jinsi vipi ngapi kama lakini au pia " +
+		"si hapana ndiyo yake wake sana kuwa alikuwa ambayo ambao",
 	"ru": "и в не на что с по это как а к из у за от так о для его но он она они был была были есть где когда " +
 		"почему кто какой какая сколько или же бы я мы вы да нет",
 	"uk": "і в не на що з по це як а до із у за від так о для його але він вона вони був була були є де коли " +
@@ -248,5 +254,7 @@ var commonWords = map[string]string{
 		"каква колко или аз ние вие има със",
 	"ar": "في من على إلى أن ما هو هي هل كيف متى أين لماذا كم هذا هذه التي الذي عن مع كان كانت لا أو و قد",
 	"fa": "در از به که این را با است برای آن چه چگونه کجا چرا کی چند و یا می شود بود هم نیست",
+	"ur": "ہے کا کی کے میں اور سے کو پر یہ وہ کیا کون کب کہاں کیسے کیوں کتنا نہیں ہیں تھا تھی ایک نے بھی ہو گیا",
+	"mr": "आहे चा ची चे आणि हा ही हे ते तो ती काय कोण कधी कुठे कसे का किती नाही आहेत होता होती एक व या मध्ये साठी",
 	"hi": "है का की के में और से को पर यह क्या कौन कब कहाँ कैसे क्यों कितना नहीं हैं था थी एक ने भी",
 }

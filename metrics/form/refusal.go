@@ -18,7 +18,7 @@ import (
 func refusalPhrases() metrics.Metric {
 	return metrics.Metric{
 		Name:          "refusal/phrases",
-		Doc:           "1 if a sentence of the answer declines to answer, by phrases in fourteen languages, else 0",
+		Doc:           "1 if a sentence of the answer declines to answer, by phrases in 25 languages, else 0",
 		Source:        "promptfoo, is-refusal, and Ragas, noncommittal: with phrases of our own",
 		Formula:       "1 if any sentence of the answer holds a phrase of refusal or of not knowing, else 0",
 		Calls:         "none",
@@ -74,7 +74,7 @@ var refusals = sync.OnceValue(func() []refusalPhrase {
 			continue
 		}
 		unspaced := strings.ContainsFunc(line, func(r rune) bool {
-			return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+			return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 		})
 		list = append(list, refusalPhrase{line, tokenize.Normalize(line), !unspaced})
 	}
