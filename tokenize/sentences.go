@@ -34,7 +34,9 @@ func Sentences(text string) []Sentence {
 	}
 	for seg := sentences.FromString(text); seg.Next(); {
 		to := max(adjust(text, seg.End()), end)
-		if strings.TrimSpace(text[start:end]) != "" && !joined(text[start:end], text[end:to]) {
+		if strings.TrimSpace(text[start:end]) == "" {
+			start = end // or many blank lines would be looked at over and over
+		} else if !joined(text[start:end], text[end:to]) {
 			flush()
 		}
 		for cut := ellipsisEnd(text[end:to]); cut > 0; cut = ellipsisEnd(text[end:to]) {
