@@ -6,7 +6,7 @@
 #	scripts/bench/promptfoo.sh [ROWS] [DATASET]
 #
 # Linux on x86-64. The first ROWS (4) of the DATASET (examples/qa.jsonl) that have contexts are scored, without a cache. promptfoo is
-# fetched with npm the first time, into tools/ in Assay's data folder. It wants the machine for itself, and takes ten minutes
+# asked with replies of 1,024 tokens at most, as one that repeats itself would else never end. It is fetched with npm the first time, into tools/ in Assay's data folder. It wants the machine for itself, and takes ten minutes
 # and more for four long rows.
 #
 #   WAYS  what Assay scores by, each a preset or a list of metrics (default: the presets ragas-paper and ragas-short, and
@@ -68,7 +68,7 @@ fs.writeFileSync(`${work}/promptfooconfig.json`, JSON.stringify({
     options: {
       disableVarExpansion: true,
       provider: {
-        text: { id: "ollama:chat:judge", config: { temperature: 0, num_ctx: 2048 } },
+        text: { id: "ollama:chat:judge", config: { temperature: 0, num_ctx: 2048, num_predict: 1024 } },
         embedding: { id: "ollama:embeddings:embedder" },
       },
     },
