@@ -5,10 +5,11 @@
 //
 //  1. The file is decompressed, hashed and cut into records, each with the line it starts on. The
 //     limits are here: no record is larger than 64 MiB.
-//  2. The columns are matched with the fields of a [metrics.Sample]: by [Options.Map], by our own
+//  2. Traces, and what other evaluators' tools save, are recognised by their first record and made rows by package trace.
+//  3. The columns are matched with the fields of a [metrics.Sample]: by [Options.Map], by our own
 //     names, or by the names that other evaluators use. Two columns for one field are an error.
-//  3. The cells are decoded into a Sample, from whatever shape their writer gave them.
-//  4. Where there are judgements in a file of their own ([Options.Qrels]), the Sample gets those of its id.
+//  4. The cells are decoded into a Sample, from whatever shape their writer gave them.
+//  5. Where there are judgements in a file of their own ([Options.Qrels]), the Sample gets those of its id.
 //
 // [Open] does this once for the whole file, to count the rows and find what is wrong before anything is
 // scored; [Reader.Samples] does it again, as a stream. Memory does not grow with the file, except for
@@ -25,8 +26,10 @@ import (
 	"io"
 	"iter"
 	"os"
+	"strings"
 
 	"github.com/assay-eval/assay/internal/parquet"
+	"github.com/assay-eval/assay/internal/trace"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -52,6 +55,7 @@ type Options struct {
 // A Summary says what a dataset holds.
 type Summary struct {
 	Name    string                // the file, for messages
+	Format  string                // what it was read as: "jsonl", "LangSmith runs (parquet)"
 	SHA256  string                // of the whole content, decompressed: 64 hexadecimal digits
 	Rows    int                   // samples
 	Bad     int                   // rows that are no sample
@@ -59,7 +63,7 @@ type Summary struct {
 	Columns []Column              // in the order in which they appear
 	Filled  map[metrics.Field]int // how many samples fill each field
 	Qrels   string                // SHA-256 of the judgements, decompressed; "": there are none
-	// what a reader of the scores should know of queries without judgements, or the other way round
+	// what a reader of the scores should know of queries without judgements, or the other way round, and of what traces lack
 	Notes []string
 }
 
@@ -86,9 +90,10 @@ type Reader struct {
 	source  *source
 	options Options
 	columns *columns
-	repeats map[int]int // row number to the line where its id was first used
-	qrels   *qrels      // nil: none
-	added   []string    // judged queries that the file lacks and that get a sample of their own
+	repeats map[int]int   // row number to the line where its id was first used
+	qrels   *qrels        // nil: none
+	added   []string      // judged queries that the file lacks and that get a sample of their own
+	traces  *trace.Reader // nil: the file's records are rows
 	format  string
 	summary Summary
 }
@@ -114,6 +119,10 @@ func Open(ctx context.Context, path string, o Options) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{source: src, options: o, columns: cols, repeats: map[int]int{}, qrels: judgements}
+	if err := r.recognise(ctx); err != nil {
+		src.Close()
+		return nil, err
+	}
 	if err := r.scan(ctx); err != nil {
 		src.Close()
 		return nil, err
@@ -181,6 +190,12 @@ func (r *Reader) scan(ctx context.Context) error {
 		}
 	}
 	s.Columns = r.columns.list()
+	if r.traces != nil {
+		s.Notes = append(s.Notes, r.traces.Notes()...)
+		if list := r.traces.Conventions(); len(list) > 0 && strings.HasPrefix(s.Format, "OTLP") {
+			s.Format = strings.Join(list, " and ") + ": " + s.Format
+		}
+	}
 	if err := r.columns.check(s.Name); err != nil {
 		return err
 	}
@@ -249,9 +264,12 @@ func (r *Reader) read(ctx context.Context, visit func(row int, rec record, s *me
 		return fmt.Errorf("%s is a TREC run, which holds no judgements: name them with --qrels FILE", r.source.name)
 	}
 	row, number, ended := 0, 0, true
-	for rec, err := range f.records() {
+	for rec, err := range r.records(f) {
 		if err == nil && row%256 == 0 {
 			err = ctx.Err()
+		}
+		if err == nil && rec.err == nil {
+			r.columns.reach(&rec)
 		}
 		if err == nil {
 			err = r.columns.see(rec)
