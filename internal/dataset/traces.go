@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,12 +15,26 @@ import (
 // made of several records, they are counted: that is one more pass through the file. A format that the user names is read
 // as it stands.
 func (r *Reader) recognise(ctx context.Context) error {
-	f, err := r.source.open(r.options.Format)
+	for i := range r.source.files {
+		if err := r.recogniseFile(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) recogniseFile(ctx context.Context, i int) error {
+	f, err := r.source.files[i].open(r.options.Format)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	r.summary.Format = f.format
+	if i == 0 {
+		r.format, r.summary.Format = f.format, f.format
+	}
+	if f.format == "trec" && r.qrels == nil {
+		return fmt.Errorf("%s is a TREC run, which holds no judgements: name them with --qrels FILE", r.source.files[i].name)
+	}
 	if r.options.Format != "" || f.format == "trec" {
 		return nil
 	}
@@ -35,18 +50,39 @@ func (r *Reader) recognise(ctx context.Context) error {
 		if rec.err != nil || err != nil {
 			continue
 		}
-		if r.traces == nil {
+		if n == 1 || r.traces == nil {
 			format := trace.Recognise(object)
-			if format == nil {
+			if err := r.settle(format, i, f.format); err != nil {
+				return err
+			}
+			if r.traces == nil {
 				return nil
 			}
-			r.summary.Format = fmt.Sprintf("%s (%s)", format.Name, f.format)
-			if format.Plain() {
-				return nil
-			}
-			r.traces = trace.NewReader(format)
 		}
 		r.traces.Count(object)
+	}
+	return nil
+}
+
+// settle takes the format of the first file for that of all, which must have it.
+func (r *Reader) settle(f *trace.Format, file int, container string) error {
+	name := ""
+	if f != nil {
+		name = f.Name
+	}
+	if file > 0 {
+		if name != r.tool {
+			return fmt.Errorf("%s has %s and %s has %s: give each a run of its own", r.source.files[0].name,
+				cmp.Or(r.tool, "rows"), r.source.files[file].name, cmp.Or(name, "rows"))
+		}
+		return nil
+	}
+	if r.tool = name; f == nil {
+		return nil
+	}
+	r.summary.Format = fmt.Sprintf("%s (%s)", name, container)
+	if !f.Plain() {
+		r.traces = trace.NewReader(f)
 	}
 	return nil
 }
@@ -73,13 +109,14 @@ func (rec record) object() (trace.Record, error) {
 	return object, nil
 }
 
-// records are the rows of a file: its records as they stand, or what is made of them.
-func (r *Reader) records(f *input) iter.Seq2[record, error] {
+// records are the rows of the files: their records as they stand, or what is made of them.
+func (r *Reader) records(all iter.Seq2[record, error]) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		var failed error
-		line, stopped := 0, false
+		line, file, stopped := 0, 0, false
 		located := func(push func(trace.Located) bool) {
-			for rec, err := range f.records() {
+			for rec, err := range all {
+				file = rec.file
 				if rec.lone && r.traces == nil && err == nil {
 					err = errNoRows
 				}
@@ -95,7 +132,7 @@ func (r *Reader) records(f *input) iter.Seq2[record, error] {
 					if stopped = !yield(rec, nil); stopped {
 						return
 					}
-				} else if !push(trace.Located{Line: rec.line, Record: object}) {
+				} else if !push(trace.Located{File: rec.file, Line: rec.line, Record: object}) {
 					return
 				}
 			}
@@ -110,19 +147,19 @@ func (r *Reader) records(f *input) iter.Seq2[record, error] {
 			}
 		}
 		if failed != nil && !stopped {
-			yield(record{line: line}, failed)
+			yield(record{file: file, line: line}, failed)
 		}
 	}
 }
 
 // recordOf writes a row as a format would have it.
 func recordOf(row trace.Row) record {
-	rec := record{line: row.Line}
+	rec := record{file: row.File, line: row.Line}
 	seen := map[string]bool{}
 	for _, c := range row.Columns {
 		value, err := json.Marshal(c.Value)
 		if err != nil {
-			return record{line: row.Line, err: fmt.Errorf("%s: %w", c.Name, err)}
+			return record{file: row.File, line: row.Line, err: fmt.Errorf("%s: %w", c.Name, err)}
 		}
 		if !seen[c.Name] {
 			seen[c.Name] = true

@@ -81,6 +81,7 @@ func instant(v any) int64 {
 
 // gathered is a trace with the spans that were read of it.
 type gathered struct {
+	file  int
 	line  int
 	spans []span
 }
@@ -173,7 +174,7 @@ func (g *gathered) row(id string, n *notes) (Row, bool) {
 	if from < 0 && to < 0 && !found {
 		return Row{}, false
 	}
-	row := Row{Line: g.line}
+	row := Row{File: g.file, Line: g.line}
 	row.put("id", id)
 	row.put("group", sessionOf(spans, root))
 	var inPlain, outPlain bool = true, true

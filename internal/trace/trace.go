@@ -37,6 +37,7 @@ type Column struct {
 
 // A Row is what a record or a trace says, by our own names for columns.
 type Row struct {
+	File    int // the file of its first record, as Located has it
 	Line    int // where its first record starts
 	Columns []Column
 }
@@ -143,8 +144,9 @@ func tracesOf(spans []span) map[string]bool {
 	return ids
 }
 
-// A Located is a record with the line on which it starts.
+// A Located is a record with its place: a file, by the caller's count, and the line on which it starts.
 type Located struct {
+	File   int
 	Line   int
 	Record Record
 }
@@ -160,7 +162,7 @@ func (r *Reader) Rows(records iter.Seq[Located]) iter.Seq[Row] {
 			if r.row != nil {
 				r.notes.rows++
 				row := r.row(rec.Record, &r.notes)
-				row.Line = rec.Line
+				row.File, row.Line = rec.File, rec.Line
 				if !yield(row) {
 					return
 				}
@@ -171,7 +173,7 @@ func (r *Reader) Rows(records iter.Seq[Located]) iter.Seq[Row] {
 			for _, s := range spans {
 				g := open[s.trace]
 				if g == nil {
-					g = &gathered{line: rec.Line}
+					g = &gathered{file: rec.File, line: rec.Line}
 					open[s.trace] = g
 				}
 				g.spans = append(g.spans, s)
