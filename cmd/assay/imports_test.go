@@ -62,12 +62,13 @@ func TestImports(t *testing.T) {
 		"internal/parquet":          {"internal/parquet/bounds"},
 		"internal/dataset":          {"backend", "metrics", "internal/parquet", "internal/trace"},
 		"internal/trace":            {},
+		"internal/preview":          {"backend", "metrics", "metrics/all", "internal/dataset", "tokenize"},
 		"internal/judge":            {"metrics", "metrics/all", "internal/stats"},
 		"internal/corpus":           {"backend", "tokenize", "internal/parquet"},
 		"internal/fewshot":          {"metrics", "metrics/ask", "metrics/prompts", "internal/dataset"},
 		"internal/testset": {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus",
 			"internal/dataset"},
-		"internal/report": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats",
+		"internal/report": {"backend", "internal/preview", "metrics", "metrics/all", "metrics/prompts", "internal/stats",
 			"internal/runs", "internal/study"},
 		"cmd/assay": nil, // anything but internal/stats
 

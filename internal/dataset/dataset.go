@@ -63,7 +63,8 @@ type Options struct {
 type Summary struct {
 	Name    string                // the file, for messages
 	Format  string                // what it was read as: "jsonl", "LangSmith runs (parquet)"
-	SHA256  string                // of the whole content, decompressed: 64 hexadecimal digits
+	Tool    string                // that wrote the records which rows were made of: "LangSmith runs"; "": they are rows as they stand
+	SHA256  string                // of the whole content, decompressed: 64 hexadecimal digits; of several files, of their hashes
 	Rows    int                   // samples
 	Bad     int                   // rows that are no sample
 	Errors  []*RowError           // the first of them, at most 20

@@ -83,6 +83,7 @@ func (r *Reader) settle(f *trace.Format, file int, container string) error {
 	r.summary.Format = fmt.Sprintf("%s (%s)", name, container)
 	if !f.Plain() {
 		r.traces = trace.NewReader(f)
+		r.summary.Tool = name
 	}
 	return nil
 }
