@@ -96,7 +96,7 @@ func answerCommand(ctx context.Context, s *std, args []string) error {
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard what the file holds")
 	f.IntVar(&o.limit, "limit", 0, "answer only the first `N` questions")
 	f.IntVar(&o.sample, "sample", 0, "answer only `N` questions, drawn at random by the seed")
-	f.StringToStringVar(&o.mapping, "map", nil, "name a column: `FIELD=COLUMN`, repeatable")
+	f.StringToStringVar(&o.mapping, "map", nil, mapHelp)
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
 	if err := parse(f, args, 0, 0); err != nil {
 		return err

@@ -60,7 +60,9 @@ func TestImports(t *testing.T) {
 		"metrics/jury":              {"backend", "metrics"},
 		"metrics/all":               append(append(families, family...), "metrics/jury"),
 		"internal/parquet":          {"internal/parquet/bounds"},
-		"internal/dataset":          {"backend", "metrics", "internal/parquet"},
+		"internal/dataset":          {"backend", "metrics", "internal/parquet", "internal/trace"},
+		"internal/trace":            {},
+		"internal/preview":          {"backend", "metrics", "metrics/all", "internal/dataset", "tokenize"},
 		"internal/judge":            {"metrics", "metrics/all", "internal/stats"},
 		"internal/corpus":           {"backend", "tokenize", "internal/parquet", "internal/document", "internal/document/pdf"},
 		"internal/document":         {},
@@ -68,7 +70,7 @@ func TestImports(t *testing.T) {
 		"internal/fewshot":          {"metrics", "metrics/ask", "metrics/prompts", "internal/dataset"},
 		"internal/testset": {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus",
 			"internal/dataset"},
-		"internal/report": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats",
+		"internal/report": {"backend", "internal/preview", "metrics", "metrics/all", "metrics/prompts", "internal/stats",
 			"internal/runs", "internal/study"},
 		"cmd/assay": nil, // anything but internal/stats
 

@@ -42,6 +42,7 @@ Offer
   serve      models to other programs on this machine, by OpenAI's routes
 
 Look
+  data       what a dataset holds, and which metrics can run on it
   metrics    list the metrics, or explain one
   models     list, inspect, import, verify and tune models and engines
   cache      size and contents of the answer cache; prune, export, import
@@ -76,6 +77,8 @@ func command(ctx context.Context, std *std, args []string) error {
 	switch name {
 	case "run":
 		return runCommand(ctx, std, args)
+	case "data":
+		return dataCommand(ctx, std, args)
 	case "answer":
 		return answerCommand(ctx, std, args)
 	case "testset":

@@ -29,11 +29,13 @@ Scores every row of a dataset with every metric. The folder DIR receives run.jso
 results.jsonl (one result a line: a score with its evidence, or an error); the summary goes to
 standard output.
 
-The dataset is JSONL, JSON, CSV or TSV, also compressed (.gz, .zst), or - for standard input. The
-columns that Ragas, DeepEval, promptfoo, unitxt and others use are known by their names; --map names others:
+The dataset is JSONL, JSON, CSV, TSV or Parquet, also compressed (.gz, .zst), a folder or a pattern of such files, or -
+for standard input. The columns that Ragas, DeepEval, promptfoo, unitxt and others use are known by their names; --map
+names others, and what is inside others. Traces are recognised, and what other evaluators' tools save (docs/formats.md):
 
   assay run --data qa.jsonl --metrics faithfulness,answer_relevance -o results
   assay run --data prod.csv --map question=prompt --map answer=output -o results
+  assay run --data spans.jsonl --where metadata.lang=de --sample 200 -o results
   assay run --data qa.jsonl --backend ollama --model llama3.2 --embed-model all-minilm -o results
 
 Of several models, each has a name, and metrics say which one they ask:
@@ -76,6 +78,10 @@ type runOptions struct {
 	output      string
 	overwrite   bool
 	limit       int
+	sample      int
+	where       []string
+	dry         bool
+	pilot       int
 	qrels       string
 	complete    bool
 	turns       bool
@@ -93,7 +99,7 @@ type runOptions struct {
 func runCommand(ctx context.Context, s *std, args []string) error {
 	var o runOptions
 	f := s.flags("run", runHelp)
-	f.StringVarP(&o.data, "data", "d", "", "the dataset `FILE` (- for standard input)")
+	f.StringVarP(&o.data, "data", "d", "", "the dataset: a `FILE`, a folder, a pattern such as 'logs/*.jsonl', - for standard input")
 	f.StringSliceVarP(&o.metrics, "metrics", "m", nil, "metrics, comma separated: assay metrics lists them")
 	f.StringVar(&o.preset, "preset", "",
 		"a named list of metrics (default ragas-paper, without --metrics and criteria)")
@@ -114,12 +120,17 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 		"the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard another run that the folder holds")
 	f.IntVar(&o.limit, "limit", 0, "score only the first `N` rows")
+	f.IntVar(&o.sample, "sample", 0, "score `N` rows drawn at random, the same for the same --seed")
+	f.StringArrayVar(&o.where, "where", nil, whereHelp)
+	f.BoolVar(&o.dry, "dry-run", false,
+		"score a few rows and write no run: prompts, calls, and how long all rows would take")
+	f.IntVar(&o.pilot, "pilot", 4, "the number of `ROWS` that --dry-run scores")
 	f.StringVar(&o.qrels, "qrels", "", "a `FILE` of relevance judgements, by row id: query, iteration, passage, grade")
 	f.BoolVar(&o.turns, "turns", false,
 		"score each turn of a conversation that the assistant replied to, not the last one alone")
 	f.BoolVar(&o.complete, "complete", false,
 		"score judged queries that the dataset lacks, as if nothing had been retrieved")
-	f.StringToStringVar(&o.mapping, "map", nil, "name a column: `FIELD=COLUMN`, repeatable")
+	f.StringToStringVar(&o.mapping, "map", nil, mapHelp)
 	f.BoolVar(&o.skipBad, "skip-bad-rows", false, "leave out rows that cannot be read, and count them")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")
 	f.IntVar(&o.think, "think", 0,
@@ -176,6 +187,9 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	}
 	if models, err = o.prepare(ctx, s, plan, models); err != nil {
 		return err
+	}
+	if o.dry {
+		return o.dryRun(ctx, s, plan, models, st)
 	}
 	m := o.manifest(plan, models)
 	for _, c := range plan.maps {
@@ -262,11 +276,12 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 	if err := o.budget.check(); err != nil {
 		return nil, usageError{err}
 	}
-	if o.limit < 0 {
-		return nil, usagef("--limit is %d: it takes a positive number of rows", o.limit)
+	if o.limit < 0 || o.sample < 0 || o.pilot < 1 {
+		return nil, usagef("--limit, --sample and --pilot take positive numbers of rows")
 	}
 	p.data, err = dataset.Open(ctx, o.data, dataset.Options{
-		Map: o.mapping, Limit: o.limit, Qrels: o.qrels, Complete: o.complete, Turns: o.turns,
+		Map: o.mapping, Limit: o.limit, Where: o.where, Sample: o.sample, Seed: o.seed, Qrels: o.qrels,
+		Complete: o.complete, Turns: o.turns,
 	})
 	if err != nil {
 		return nil, usageError{err}
@@ -406,7 +421,7 @@ func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 	}
 	m.Config = runs.Config{
 		Dataset: runs.Dataset{Path: o.data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.limit,
-			Map: o.mapping, Qrels: sum.Qrels, Complete: o.complete, Turns: o.turns},
+			Where: o.where, Sample: o.sample, Map: o.mapping, Qrels: sum.Qrels, Complete: o.complete, Turns: o.turns},
 		IdentityFields: models.Identities().Fields(),
 
 		Examples: p.examples.sha256,
@@ -482,7 +497,14 @@ func (s *std) announce(p *plan, kept int) {
 	for _, m := range p.metrics {
 		names = append(names, m.Name)
 	}
-	s.note("%d samples, %s", p.data.Summary().Rows, strings.Join(names, ", "))
+	sum := p.data.Summary()
+	s.note("%d samples, %s", sum.Rows, strings.Join(names, ", "))
+	if sum.Tool != "" {
+		s.note("the rows were made of %s", sum.Format)
+		for _, note := range sum.Notes {
+			s.note("%s", note)
+		}
+	}
 	has := p.fields()
 	for _, m := range p.left {
 		s.note("%s is left out: the dataset has no %v", m.Name, m.Needs&^has)

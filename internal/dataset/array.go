@@ -22,6 +22,12 @@ func readArray(r *bufio.Reader) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		s := &splitter{r: r, line: 1}
 		err := s.enter()
+		if err == errNoRows && s.whole != nil {
+			rec := record{line: 1, lone: true}
+			rec.cells, rec.err = parseObject(append(s.whole, '}'))
+			yield(rec, nil)
+			return
+		}
 		for err == nil {
 			var b []byte
 			var line int
@@ -45,8 +51,12 @@ type splitter struct {
 	line    int  // of the byte to be read next
 	more    bool // an element has been read: a comma must come before the next
 	wrapped bool // the array is a member of an object
+	traces  bool // that object is a request of OTLP, and another may follow it
 	buf     []byte
+	whole   []byte // an object that has no rows so far, without its last bracket; nil: it is too long, or no row
 }
+
+var errNoRows = errors.New("one object, without a list of rows in it: want an array of objects, or JSON Lines")
 
 // peek passes over white space and returns the byte after it, unread.
 func (s *splitter) peek() (byte, error) {
@@ -92,38 +102,84 @@ func (s *splitter) enter() error {
 	}
 	s.wrapped = true
 	s.take('{')
+	s.whole = []byte{'{'}
+	found, err := s.member(0)
+	if err == nil && !found {
+		err = errNoRows
+	}
+	return err
+}
+
+// member goes through the members of an object to the rows of one of them, and past the bracket that opens them; found is
+// false if the object ended. Objects in which a tool keeps its rows are looked into.
+func (s *splitter) member(depth int) (found bool, err error) {
+	if c, err := s.peek(); err != nil || c == '}' {
+		if err == nil {
+			err = s.take('}')
+		}
+		return false, err
+	}
 	for {
 		var key string
 		b, err := s.value()
 		if err != nil {
-			return err
+			return false, err
 		}
 		if json.Unmarshal(b, &key) != nil {
-			return fmt.Errorf("not JSON: want the name of a member, have %.20q", b)
+			return false, fmt.Errorf("not JSON: want the name of a member, have %.20q", b)
 		}
+		s.keep(b, ':')
 		if err := s.take(':'); err != nil {
-			return err
+			return false, err
+		}
+		c, err := s.peek()
+		if err != nil {
+			return false, err
+		}
+		s.traces = key == "resourceSpans" || key == "resourceLogs"
+		switch {
+		case c == '[' && (holdsRows(key) || s.traces):
+			return true, s.take('[')
+		case c == '{' && depth == 0 && nestsRows(key):
+			s.whole = nil
+			s.take('{')
+			if found, err := s.member(1); found || err != nil {
+				return found, err
+			}
+		default:
+			if b, err = s.value(); err != nil {
+				return false, err
+			}
+			s.keep(b, ',')
 		}
 		if c, err = s.peek(); err != nil {
-			return err
-		}
-		if c == '[' && holdsRows(key) {
-			return s.take('[')
-		}
-		if _, err := s.value(); err != nil {
-			return err
-		}
-		if c, err = s.peek(); err != nil {
-			return err
+			return false, err
 		}
 		if c == '}' {
-			return errors.New("one object, without a list of rows in it: want an array of objects, or JSON Lines")
+			if s.whole != nil {
+				s.whole = s.whole[:len(s.whole)-1] // its last comma
+			}
+			return false, s.take('}')
 		}
 		if err := s.take(','); err != nil {
-			return err
+			return false, err
 		}
 	}
 }
+
+// keep adds to the whole object, while it is no longer than a row may be.
+func (s *splitter) keep(b []byte, then byte) {
+	if len(s.whole)+len(b) > maxRecord {
+		s.whole = nil
+	}
+	if s.whole != nil {
+		s.whole = append(append(s.whole, b...), then)
+	}
+}
+
+// nestsRows reports whether a member of this name, in a file that is one object, may be an object that holds the rows, as
+// promptfoo and DeepEval write them.
+func nestsRows(key string) bool { return key == "results" || key == "testRunData" }
 
 // element returns the next element and the line it starts on, or io.EOF at the end of the array. The
 // bytes are valid until the next call.
@@ -134,7 +190,10 @@ func (s *splitter) element() ([]byte, int, error) {
 	}
 	if c == ']' {
 		s.take(']')
-		return nil, 0, s.end()
+		if err := s.end(); err != nil {
+			return nil, 0, err
+		}
+		return s.element()
 	}
 	if s.more {
 		if err := s.take(','); err != nil {
@@ -156,10 +215,28 @@ func (s *splitter) element() ([]byte, int, error) {
 	return b, line, err
 }
 
-// end is io.EOF if nothing follows the array. After an array in an object, the rest is not looked at.
+// end is io.EOF if nothing follows the array. After an array in an object, the rest is not looked at, unless it is one of
+// several requests of OTLP: then end goes on to the next array.
 func (s *splitter) end() error {
-	if s.wrapped {
+	if s.wrapped && !s.traces {
 		return io.EOF
+	}
+	if s.traces {
+		s.more = false
+		if c, err := s.peek(); err != nil {
+			return err
+		} else if c == ',' {
+			s.take(',')
+			if found, err := s.member(1); found || err != nil {
+				return err
+			}
+		} else if err := s.take('}'); err != nil {
+			return err
+		}
+		if _, err := s.peek(); err == io.ErrUnexpectedEOF {
+			return io.EOF
+		}
+		return s.enter()
 	}
 	c, err := s.peek()
 	switch {

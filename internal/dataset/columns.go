@@ -1,8 +1,11 @@
 package dataset
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -78,6 +81,56 @@ func newColumns(asked map[string]string) (*columns, error) {
 		c.claim[field] = column
 	}
 	return c, nil
+}
+
+// reach adds to a record the columns that the user named by a path into others: "inputs.question", "messages.0.content".
+// A column whose own name has the dots goes before. JSON in text is looked into.
+func (c *columns) reach(rec *record) {
+	for _, f := range fieldColumns {
+		path := c.asked[f.field]
+		named := func(cell cell) bool { return cell.column == path }
+		if !strings.Contains(path, ".") || slices.ContainsFunc(rec.cells, named) {
+			continue
+		}
+		for _, cell := range rec.cells {
+			rest, below := strings.CutPrefix(path, cell.column+".")
+			if !below || cell.none {
+				continue
+			}
+			if inner, ok := cell.inside(strings.Split(rest, ".")); ok {
+				inner.column = path
+				rec.cells = append(rec.cells, inner)
+				break
+			}
+		}
+	}
+}
+
+// inside follows the names of members, and the numbers of elements from 0, into a cell.
+func (c cell) inside(path []string) (cell, bool) {
+	value := bytes.TrimSpace(c.value)
+	for _, name := range path {
+		if kindOf(value) == "text" { // JSON in text
+			if text, err := decodeString(value); err == nil {
+				value = bytes.TrimSpace([]byte(text))
+			}
+		}
+		var object map[string]json.RawMessage
+		var list []json.RawMessage
+		switch {
+		case json.Unmarshal(value, &object) == nil && object[name] != nil:
+			value = bytes.TrimSpace(object[name])
+		case json.Unmarshal(value, &list) == nil:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(list) {
+				return cell{}, false
+			}
+			value = bytes.TrimSpace(list[i])
+		default:
+			return cell{}, false
+		}
+	}
+	return cell{value: value}, true
 }
 
 // see takes note of a record's columns.

@@ -417,7 +417,7 @@ func toolCall(value []byte) (metrics.ToolCall, error) {
 	if call.Name, err = decodeString(name); err != nil {
 		return call, fmt.Errorf("name: %w", err)
 	}
-	args, ok := first(object, "args", "arguments", "input_parameters", "input")
+	args, ok := first(object, "args", "arguments", "input_parameters", "inputParameters", "input")
 	if !ok {
 		return call, nil
 	}

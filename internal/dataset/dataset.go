@@ -5,10 +5,11 @@
 //
 //  1. The file is decompressed, hashed and cut into records, each with the line it starts on. The
 //     limits are here: no record is larger than 64 MiB.
-//  2. The columns are matched with the fields of a [metrics.Sample]: by [Options.Map], by our own
+//  2. Traces, and what other evaluators' tools save, are recognised by their first record and made rows by package trace.
+//  3. The columns are matched with the fields of a [metrics.Sample]: by [Options.Map], by our own
 //     names, or by the names that other evaluators use. Two columns for one field are an error.
-//  3. The cells are decoded into a Sample, from whatever shape their writer gave them.
-//  4. Where there are judgements in a file of their own ([Options.Qrels]), the Sample gets those of its id.
+//  4. The cells are decoded into a Sample, from whatever shape their writer gave them.
+//  5. Where there are judgements in a file of their own ([Options.Qrels]), the Sample gets those of its id.
 //
 // [Open] does this once for the whole file, to count the rows and find what is wrong before anything is
 // scored; [Reader.Samples] does it again, as a stream. Memory does not grow with the file, except for
@@ -25,8 +26,10 @@ import (
 	"io"
 	"iter"
 	"os"
+	"strings"
 
 	"github.com/assay-eval/assay/internal/parquet"
+	"github.com/assay-eval/assay/internal/trace"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -36,6 +39,13 @@ type Options struct {
 	// "jsonl", "json", "csv", "tsv", "parquet" or "trec"; "": as the file's name or content says
 	Format string
 	Limit  int // read so many samples, the bad rows not counted; 0: all of them
+
+	// Where are conditions on columns, all of which a row must fulfil: "lang=de", "metadata.score>=0.5". The others are
+	// passed over. Their operators are =, !=, <, <=, > and >=.
+	Where []string
+	// Sample draws so many samples at random by Seed, in the order of the file; 0: all of them.
+	Sample int
+	Seed   uint64
 
 	// Qrels is a file of relevance judgements, in TREC's or BEIR's form. They go to the samples with the ids
 	// of their queries.
@@ -52,14 +62,16 @@ type Options struct {
 // A Summary says what a dataset holds.
 type Summary struct {
 	Name    string                // the file, for messages
-	SHA256  string                // of the whole content, decompressed: 64 hexadecimal digits
+	Format  string                // what it was read as: "jsonl", "LangSmith runs (parquet)"
+	Tool    string                // that wrote the records which rows were made of: "LangSmith runs"; "": they are rows as they stand
+	SHA256  string                // of the whole content, decompressed: 64 hexadecimal digits; of several files, of their hashes
 	Rows    int                   // samples
 	Bad     int                   // rows that are no sample
 	Errors  []*RowError           // the first of them, at most 20
 	Columns []Column              // in the order in which they appear
 	Filled  map[metrics.Field]int // how many samples fill each field
 	Qrels   string                // SHA-256 of the judgements, decompressed; "": there are none
-	// what a reader of the scores should know of queries without judgements, or the other way round
+	// what a reader of the scores should know of queries without judgements, or the other way round, and of what traces lack
 	Notes []string
 }
 
@@ -83,17 +95,23 @@ func (e *RowError) Unwrap() error { return e.Err }
 
 // A Reader is a dataset that has been read through once.
 type Reader struct {
-	source  *source
+	source  *bundle
+	where   []*condition
+	choice  *choice // nil: nothing is drawn
 	options Options
 	columns *columns
-	repeats map[int]int // row number to the line where its id was first used
-	qrels   *qrels      // nil: none
-	added   []string    // judged queries that the file lacks and that get a sample of their own
-	format  string
+	repeats map[int]place // row number to where its id was first used
+	qrels   *qrels        // nil: none
+	added   []string      // judged queries that the file lacks and that get a sample of their own
+	tool    string        // the format of package trace that the records are of; "": none
+	traces  *trace.Reader // nil: the file's records are rows
+	format  string        // of the first file
+	passed  int           // rows that do not fulfil the conditions
 	summary Summary
 }
 
-// Open reads through the dataset at path ("-": standard input) and returns it ready to be read again.
+// Open reads through the dataset at path (a file; a folder, or a pattern such as "logs/*.jsonl", with several; "-": standard
+// input) and returns it ready to be read again.
 // Bad rows are no error of Open unless there is nothing else: see [Summary.Bad].
 func Open(ctx context.Context, path string, o Options) (*Reader, error) {
 	cols, err := newColumns(o.Map)
@@ -109,11 +127,22 @@ func Open(ctx context.Context, path string, o Options) (*Reader, error) {
 			return nil, err
 		}
 	}
-	src, err := openSource(ctx, path)
+	where, err := parseWhere(o.Where)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{source: src, options: o, columns: cols, repeats: map[int]int{}, qrels: judgements}
+	if o.Sample > 0 && (o.Limit > 0 || o.Complete) {
+		return nil, errors.New("--sample draws from all rows: it excludes --limit and --complete")
+	}
+	src, err := openBundle(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{source: src, options: o, where: where, columns: cols, repeats: map[int]place{}, qrels: judgements}
+	if err := r.recognise(ctx); err != nil {
+		src.Close()
+		return nil, err
+	}
 	if err := r.scan(ctx); err != nil {
 		src.Close()
 		return nil, err
@@ -131,11 +160,10 @@ func (r *Reader) Summary() Summary { return r.summary }
 func (r *Reader) scan(ctx context.Context) error {
 	s := &r.summary
 	s.Name, s.Filled = r.source.name, map[metrics.Field]int{}
-	ids := map[[16]byte]int{}
+	ids := map[[16]byte]place{}
 	more := true
-	count := func(sample *metrics.Sample) {
+	count := func(filled metrics.Field) {
 		s.Rows++
-		filled := sample.Fields()
 		for f := metrics.Question; f.String() != ""; f <<= 1 {
 			if filled.Has(f) {
 				s.Filled[f]++
@@ -144,29 +172,44 @@ func (r *Reader) scan(ctx context.Context) error {
 		more = r.options.Limit == 0 || s.Rows < r.options.Limit
 	}
 	judged := newJudgedCount(r.qrels)
+	var drawing *choice
+	if r.options.Sample > 0 {
+		drawing = &choice{want: r.options.Sample, seed: r.options.Seed}
+	}
 	err := r.read(ctx, func(row int, rec record, sample *metrics.Sample, err error) bool {
 		if err == nil {
 			id := idHash(sample.ID)
 			if first, repeated := ids[id]; repeated {
 				r.repeats[row] = first
-				err = r.repeatedID(sample.ID, first)
+				err = r.repeatedID(sample.ID, first, rec)
 			} else {
-				ids[id] = rec.line
+				ids[id] = place{rec.file, rec.line}
 			}
 		}
 		if err != nil {
 			s.Bad++
 			if len(s.Errors) < 20 {
-				s.Errors = append(s.Errors, &RowError{s.Name, rec.line, err})
+				s.Errors = append(s.Errors, &RowError{r.source.fileOf(rec), rec.line, err})
 			}
 			return true
 		}
 		judged.see(sample)
-		count(sample)
+		if drawing != nil {
+			drawing.see(row, sample)
+			return true
+		}
+		count(sample.Fields())
 		return more
 	})
 	if err != nil {
 		return err
+	}
+	if drawing != nil {
+		drawing.settle()
+		for _, d := range drawing.drawn {
+			count(d.fields)
+		}
+		r.choice = drawing
 	}
 	if r.qrels != nil {
 		s.Qrels = r.qrels.sum
@@ -174,17 +217,30 @@ func (r *Reader) scan(ctx context.Context) error {
 			return err
 		}
 		for i, id := range r.added {
-			if count(r.qrels.nothingFound(id)); !more {
+			if count(r.qrels.nothingFound(id).Fields()); !more {
 				r.added = r.added[:i+1]
 				break
 			}
 		}
 	}
 	s.Columns = r.columns.list()
+	if r.traces != nil {
+		s.Notes = append(s.Notes, r.traces.Notes()...)
+		if list := r.traces.Conventions(); len(list) > 0 && strings.HasPrefix(s.Format, "OTLP") {
+			s.Format = strings.Join(list, " and ") + ": " + s.Format
+		}
+	}
 	if err := r.columns.check(s.Name); err != nil {
 		return err
 	}
+	for _, c := range r.where {
+		if !c.seen && more {
+			return fmt.Errorf("no row of %s has the column of --where %s; its columns: %s", s.Name, c.asked, describe(s.Columns))
+		}
+	}
 	switch {
+	case s.Rows == 0 && s.Bad == 0 && r.passed > 0:
+		return fmt.Errorf("no row of %s fulfils --where %s", s.Name, strings.Join(r.options.Where, " and "))
 	case s.Rows == 0 && s.Bad == 0:
 		return fmt.Errorf("%s is empty: it has no rows", s.Name)
 	case s.Rows == 0:
@@ -201,11 +257,14 @@ func (r *Reader) Samples(ctx context.Context) iter.Seq2[*metrics.Sample, error] 
 		stopped := false
 		err := r.read(ctx, func(row int, rec record, sample *metrics.Sample, err error) bool {
 			if first, repeated := r.repeats[row]; repeated && err == nil {
-				err = r.repeatedID(sample.ID, first)
+				err = r.repeatedID(sample.ID, first, rec)
 			}
 			if err != nil {
-				stopped = !yield(nil, &RowError{r.summary.Name, rec.line, err})
+				stopped = !yield(nil, &RowError{r.source.fileOf(rec), rec.line, err})
 				return !stopped
+			}
+			if r.choice != nil && !r.choice.has(row) {
+				return true
 			}
 			rows++
 			stopped = !yield(sample, nil)
@@ -240,26 +299,27 @@ func (r *Reader) samples(rec record, row int) ([]*metrics.Sample, error) {
 // returns false. The first time it notes the hash of the whole content, and
 // later it compares.
 func (r *Reader) read(ctx context.Context, visit func(row int, rec record, s *metrics.Sample, err error) bool) error {
-	f, err := r.source.open(r.options.Format)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if r.format = f.format; r.format == "trec" && r.qrels == nil {
-		return fmt.Errorf("%s is a TREC run, which holds no judgements: name them with --qrels FILE", r.source.name)
-	}
+	sums := make([]string, len(r.source.files))
+	r.passed = 0
 	row, number, ended := 0, 0, true
-	for rec, err := range f.records() {
+	for rec, err := range r.records(r.source.records(ctx, r.options.Format, sums)) {
 		if err == nil && row%256 == 0 {
 			err = ctx.Err()
+		}
+		if err == nil && rec.err == nil {
+			r.columns.reach(&rec)
 		}
 		if err == nil {
 			err = r.columns.see(rec)
 		}
 		if err != nil {
-			return fileError(r.source.name, rec.line, err)
+			return fileError(r.source.fileOf(rec), rec.line, err)
 		}
 		row++
+		if rec.err == nil && !r.fulfils(rec) {
+			r.passed++
+			continue
+		}
 		samples := []*metrics.Sample{nil} // an error takes the place of one
 		if err = rec.err; err == nil {
 			samples, err = r.samples(rec, row)
@@ -280,9 +340,9 @@ func (r *Reader) read(ctx context.Context, visit func(row int, rec record, s *me
 	if !ended && r.summary.SHA256 != "" {
 		return nil
 	}
-	sum, err := f.sum(ctx)
+	sum, err := r.source.sum(ctx, sums)
 	if err != nil {
-		return fileError(r.source.name, 0, err)
+		return err
 	}
 	switch r.summary.SHA256 {
 	case "":
@@ -307,7 +367,14 @@ func fileError(name string, line int, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-func (r *Reader) repeatedID(id string, first int) error {
+// A place is a line of one of the files.
+type place struct{ file, line int }
+
+func (r *Reader) repeatedID(id string, at place, rec record) error {
+	first := at.line
+	if at.file != rec.file {
+		return fmt.Errorf("the id %q is used twice: first in %s:%d", id, r.source.files[at.file].name, first)
+	}
 	if r.format == "trec" {
 		return fmt.Errorf("the lines of query %.60q do not stand together: others began on line %d; sort the run by "+
 			"query", id, first)

@@ -306,7 +306,7 @@ func TestBadFiles(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 	if _, err := Open(t.Context(), t.TempDir(), Options{}); err == nil ||
-		!strings.Contains(err.Error(), "is a folder") {
+		!strings.Contains(err.Error(), "no dataset in the folder") {
 		t.Errorf("a folder: %v", err)
 	}
 }
@@ -528,7 +528,7 @@ func TestSpool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Reader{source: s, columns: cols, repeats: map[int]int{}}
+	r := &Reader{source: &bundle{name: s.name, files: []*source{s}}, columns: cols, repeats: map[int]place{}}
 	if err := r.scan(t.Context()); err != nil {
 		t.Fatal(err)
 	}

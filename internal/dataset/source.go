@@ -40,7 +40,7 @@ func openSource(ctx context.Context, path string) (*source, error) {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return nil, fmt.Errorf("%s is a folder: give a file in it", path)
+		return nil, fmt.Errorf("%s is a folder", path)
 	case info.Mode().IsRegular():
 		return &source{name: path, path: path}, nil
 	}
@@ -214,6 +214,14 @@ func holdsLines(start []byte) bool {
 		if holdsRows(key) && value[0] == '[' {
 			return false
 		}
+		var inner map[string]json.RawMessage
+		if nestsRows(key) && json.Unmarshal(value, &inner) == nil {
+			for key, value := range inner {
+				if holdsRows(key) && value[0] == '[' {
+					return false
+				}
+			}
+		}
 	}
 	return true
 }
@@ -223,6 +231,8 @@ type record struct {
 	line  int // where it starts, from 1; in Parquet, which has no lines, the number of the row
 	cells []cell
 	err   error // why there are no cells; the records after it can be read
+	file  int   // its place in the bundle
+	lone  bool  // the file is one object, which is a row only in a format of package trace
 }
 
 // A cell is the value of one column in one row.

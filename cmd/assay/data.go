@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/assay-eval/assay/internal/dataset"
+	"github.com/assay-eval/assay/internal/preview"
+	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/metrics"
+)
+
+const dataHelp = `
+Usage: assay data FILE [flags]
+
+Says what a dataset is understood as: its format, what traces lack, the columns with what they are read as, the first
+rows, and which metrics and presets can run on it, by which models. It asks no model.
+
+FILE may be a folder, or a pattern in quotes, and --map, --where, --sample and --turns are those of assay run:
+
+  assay data spans.jsonl
+  assay data 'logs/*.jsonl.gz' --where metadata.lang=de
+  assay data export.parquet --map question=inputs.text --format json
+`
+
+const (
+	mapHelp   = "name a column, or what is inside one: `FIELD=COLUMN`, such as question=inputs.text; repeatable"
+	whereHelp = "only rows of which this `CONDITION` is true: lang=de, metadata.score>=0.5, split!=train; repeatable"
+)
+
+func dataCommand(ctx context.Context, s *std, args []string) error {
+	var o dataset.Options
+	f := s.flags("data", dataHelp)
+	first := f.Int("first", 2, "show the first `N` rows")
+	f.StringToStringVar(&o.Map, "map", nil, mapHelp)
+	f.StringArrayVar(&o.Where, "where", nil, whereHelp)
+	f.IntVar(&o.Sample, "sample", 0, "only `N` rows drawn at random")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of the draw")
+	f.StringVar(&o.Qrels, "qrels", "", "a `FILE` of relevance judgements, by row id")
+	f.BoolVar(&o.Turns, "turns", false, "a row of each turn of a conversation that the assistant replied to")
+	format := f.String("format", "table", "table or json")
+	if err := parse(f, args, 1, 1); err != nil {
+		return err
+	}
+	if *first < 0 || o.Sample < 0 {
+		return usagef("--first and --sample take positive numbers of rows")
+	}
+	if err := checkFormat(*format, "table", "json"); err != nil {
+		return err
+	}
+	r, err := dataset.Open(ctx, f.Arg(0), o)
+	if err != nil {
+		return usageError{err}
+	}
+	defer r.Close()
+	d, err := preview.Look(ctx, r, *first)
+	if err != nil {
+		return err
+	}
+	if *format == "json" {
+		return s.json(d)
+	}
+	return report.Data(s.out, d)
+}
+
+// dryRun scores a few rows without a run, and says what all of them would take.
+func (o *runOptions) dryRun(ctx context.Context, s *std, p *plan, models metrics.Models, st *stack) error {
+	if p.budget != nil {
+		return usageError{errors.New("--dry-run cannot tell how many rows a budget asks about: leave --budget and --until-width out")}
+	}
+	if o.format != "table" && o.format != "json" {
+		return usagef("--dry-run writes table or json")
+	}
+	pilot, err := preview.Try(ctx, p.data, o.pilot, p.metrics, models, func() (int64, int64) {
+		calls := st.calls()
+		return calls.Computed, calls.Cached
+	})
+	if err != nil {
+		return err
+	}
+	s.note("no run was written; the answers are in the cache")
+	if o.format == "json" {
+		return s.json(pilot)
+	}
+	return report.Pilot(s.out, pilot)
+}
