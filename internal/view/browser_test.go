@@ -87,12 +87,18 @@ func (v *visit) value(script string) string {
 	return text
 }
 
-// until waits for a script to say true.
+// until waits for a script to say true, over navigations.
 func (v *visit) until(script string) {
 	v.t.Helper()
-	if err := chromedp.Run(v.ctx, chromedp.Poll(script, nil, chromedp.WithPollingTimeout(30*time.Second))); err != nil {
-		v.t.Fatalf("%s: %v\n%v\n%s", script, err, v.told, v.value("document.body.innerText"))
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && v.ctx.Err() == nil; {
+		var yes bool
+		if err = chromedp.Run(v.ctx, chromedp.Evaluate("document.body !== null && ("+script+")", &yes)); err == nil && yes {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
+	v.t.Fatalf("%s: %v\n%v\n%s", script, err, v.told, v.value("document.body.innerText"))
 }
 
 // picture writes what is seen to a file, where ASSAY_TEST_PICTURES names a folder for them.
@@ -227,7 +233,7 @@ func TestBrowser(t *testing.T) {
 		t.Error("the rows that flipped are not the first")
 	}
 	v.do(chromedp.KeyEvent("j"))
-	v.until(`document.querySelector(".pair del") !== null`)
+	v.until(`document.querySelector(".pair ins") !== null`)
 	v.accessible("two runs")
 	v.picture("pair")
 	v.dark(true)
