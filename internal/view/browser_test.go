@@ -68,7 +68,7 @@ func browse(t *testing.T, base string) *visit {
 			}
 		}
 	})
-	v.do(network.Enable(), runtime.Enable(), cdplog.Enable())
+	v.do(chromedp.EmulateViewport(1280, 800), network.Enable(), runtime.Enable(), cdplog.Enable())
 	return v
 }
 
@@ -242,11 +242,8 @@ func TestBrowser(t *testing.T) {
 
 	// The picture of the README.
 	v.dark(false)
-	v.do(chromedp.Navigate(base + "?sort=low"))
-	v.until(`document.querySelectorAll(".chart").length === 4`)
-	v.do(chromedp.KeyEvent("j"))
-	v.until(`document.querySelector(".open") !== null`)
-	v.do(chromedp.KeyEvent("j"), chromedp.Sleep(200*time.Millisecond))
+	v.do(chromedp.Navigate(base + "?at=2"))
+	v.until(`document.querySelectorAll(".chart").length === 4 && document.querySelector(".open .finding") !== null`)
 	v.picture("view")
 	v.dark(true)
 	v.accessible("a row, dark")
