@@ -87,8 +87,11 @@ func TestImports(t *testing.T) {
 			"internal/judge", "internal/runs", "internal/stats", "internal/study/labels"},
 		"internal/study/labels": {"metrics", "internal/dataset", "internal/runs", "internal/stats"},
 		"internal/desk":         {"metrics", "internal/report", "internal/study/labels"},
-		"internal/tokenizer":    {},
-		"internal/serve":        {"backend", "backend/openai/wire"},
+		"internal/exhibit":      {"metrics", "internal/runs", "tokenize"},
+		"internal/view": {"backend", "backend/cache", "tokenize", "metrics", "internal/dataset", "internal/exhibit", "internal/runs",
+			"internal/study", "internal/study/labels"},
+		"internal/tokenizer": {},
+		"internal/serve":     {"backend", "backend/openai/wire"},
 	}
 	lines := append(imports(t, ".", module+"..."), imports(t, "../../backend/gollama", "./...")...)
 	seen := 0

@@ -21,6 +21,7 @@ Usage: assay COMMAND [flags]
 Score
   run        score a dataset: answers with their evidence go to a run folder
   report     summarise a run: means with intervals, failures, thresholds
+  view       look at runs in the browser: search, evidence, two runs side by side, labels
   show       show one row, or one model answer, behind a score
 
 Judge
@@ -87,6 +88,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return mockCommand(ctx, std, args)
 	case "report":
 		return reportCommand(ctx, std, args)
+	case "view":
+		return viewCommand(ctx, std, args)
 	case "show":
 		return showCommand(ctx, std, args)
 	case "compare":

@@ -71,12 +71,7 @@ func (o *serveOptions) run(ctx context.Context, s *std) error {
 	}
 	token := strings.ToLower(rand.Text())
 	address := fmt.Sprintf("http://%s/%s/v1\n", listener.Addr(), token)
-	if o.output == "" {
-		_, err = fmt.Fprint(s.out, address)
-	} else {
-		err = os.WriteFile(o.output, []byte(address), 0o600)
-	}
-	if err != nil {
+	if err := s.address(o.output, address); err != nil {
 		return err
 	}
 	server := serve.New(serve.Models{Judge: st.roles[backend.Judge], Embedder: st.roles[backend.Embedder],
@@ -100,4 +95,13 @@ func (o *serveOptions) asks() metrics.Asks {
 		asks[backend.Judge] = backend.CanGenerate
 	}
 	return asks
+}
+
+// address prints an address that holds a token, or writes it into a file that the user alone can read.
+func (s *std) address(file, address string) error {
+	if file != "" {
+		return os.WriteFile(file, []byte(address), 0o600)
+	}
+	_, err := fmt.Fprint(s.out, address)
+	return err
 }

@@ -89,6 +89,62 @@ func (r *Run) Results(ctx context.Context) iter.Seq2[metrics.Result, error] {
 	}
 }
 
+// Rows yields the results that stand from an offset of the results file on, those of a sample together with the
+// stretch of the file that they take. What a run that goes on has not finished writing comes last, with Whole false.
+func (r *Run) Rows(ctx context.Context, from int64) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		f, err := os.Open(filepath.Join(r.Dir, resultsFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err == nil {
+			defer f.Close()
+			_, err = f.Seek(from, io.SeekStart)
+		}
+		if err != nil {
+			yield(Row{}, err)
+			return
+		}
+		row := Row{Start: from, End: from}
+		for l, err := range readResults(f) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(Row{}, err)
+				return
+			}
+			if len(row.Results) > 0 && row.Results[0].Sample != l.Sample {
+				row.Whole = true
+				if !yield(row, nil) {
+					return
+				}
+				row = Row{Start: row.End}
+			}
+			row.Results, row.End = append(row.Results, l.Result), from+l.end
+		}
+		if len(row.Results) > 0 {
+			row.Whole = r.Manifest.Finished != nil || len(row.Results) >= len(r.Manifest.Config.Metrics)
+			yield(row, nil)
+		}
+	}
+}
+
+// A Row is the results of one sample, and where they stand in the results file.
+type Row struct {
+	Results    []metrics.Result
+	Start, End int64 // bytes of the file
+	Whole      bool  // no more results of the sample will come
+}
+
+// Row reads the results of a sample again, from where [Run.Rows] found them.
+func (r *Run) Row(ctx context.Context, start int64) (Row, error) {
+	for row, err := range r.Rows(ctx, start) {
+		return row, err
+	}
+	return Row{}, fmt.Errorf("%s changed: nothing is at byte %d of its results", r.Dir, start)
+}
+
 // A line is a Result and the offset of the byte after it.
 type line struct {
 	metrics.Result

@@ -24,8 +24,8 @@ func Listen(address string) (net.Listener, error) {
 
 // Run serves until ctx ends. Then it takes no more connections, and requests under way may go on for grace. What goes
 // wrong with a connection is logged.
-func Run(ctx context.Context, l net.Listener, s *Server, grace time.Duration, logged *log.Logger) error {
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: logged}
+func Run(ctx context.Context, l net.Listener, h http.Handler, grace time.Duration, logged *log.Logger) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: logged}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	select {

@@ -83,6 +83,15 @@ func (b *Book) Labelled(samples []string) int {
 	return n
 }
 
+// Samples lists those that were labelled or skipped.
+func (b *Book) Samples() []string {
+	var list []string
+	for _, l := range b.lines {
+		list = append(list, l.sample)
+	}
+	return list
+}
+
 // Seen reports whether a sample was labelled or skipped.
 func (b *Book) Seen(sample string) bool {
 	return slices.ContainsFunc(b.lines, func(l line) bool { return l.sample == sample })
@@ -103,7 +112,7 @@ func (b *Book) Label(sample string) (label float64, shown, labelled bool) {
 
 // A Pick says how a sample was picked. The zero Pick is that each was as likely.
 type Pick struct {
-	How string // "uncertain" or "active"
+	How string // "uncertain", "active", or "browsed": someone came upon it while reading
 	Stratum
 }
 

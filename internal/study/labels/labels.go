@@ -201,7 +201,7 @@ func (r *reader) row(l *Set, sample *metrics.Sample, run *runs.Scores, known map
 		l.foreign++
 		return nil
 	}
-	if pick, ok := textOf(sample.Extra["pick"]); r.own && ok && pick == "uncertain" {
+	if pick, ok := textOf(sample.Extra["pick"]); r.own && ok && (pick == "uncertain" || pick == "browsed") {
 		l.Unfair++
 	}
 	if s, ok := stratumOf(sample.Extra); r.own && ok && !slices.Contains(l.Strata, s) {

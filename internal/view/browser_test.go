@@ -1,0 +1,266 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// A visit is a page in a real browser, with what went wrong on it.
+type visit struct {
+	t    *testing.T
+	ctx  context.Context
+	base string
+	told []string // errors on the console, and requests elsewhere
+}
+
+// browse opens a headless Chromium, or skips the test where there is none.
+func browse(t *testing.T, base string) *visit {
+	t.Helper()
+	path := os.Getenv("ASSAY_TEST_BROWSER")
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); path == "" && err == nil {
+			path = found
+		}
+	}
+	if path == "" {
+		t.Skip("no browser: install Debian's chromium, or name one in ASSAY_TEST_BROWSER")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.WindowSize(1440, 900), chromedp.Flag("force-color-profile", "srgb"),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-dev-shm-usage", true))
+	alloc, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	ctx, stop := chromedp.NewContext(alloc)
+	t.Cleanup(stop)
+	ctx, stop = context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(stop)
+	v := &visit{t: t, ctx: ctx, base: base}
+	chromedp.ListenTarget(ctx, func(event any) {
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			v.told = append(v.told, "exception: "+e.ExceptionDetails.Error())
+		case *runtime.EventConsoleAPICalled:
+			v.told = append(v.told, fmt.Sprint("console: ", e.Type, e.Args))
+		case *cdplog.EventEntryAdded:
+			if !strings.HasSuffix(e.Entry.URL, "/favicon.ico") {
+				v.told = append(v.told, "log: "+e.Entry.Text+" "+e.Entry.URL)
+			}
+		case *network.EventRequestWillBeSent:
+			if to := e.Request.URL; !strings.HasPrefix(to, base) && !strings.HasSuffix(to, "/favicon.ico") {
+				v.told = append(v.told, "a request elsewhere: "+to)
+			}
+		}
+	})
+	v.do(chromedp.EmulateViewport(1280, 800), network.Enable(), runtime.Enable(), cdplog.Enable())
+	return v
+}
+
+func (v *visit) do(actions ...chromedp.Action) {
+	v.t.Helper()
+	if err := chromedp.Run(v.ctx, actions...); err != nil {
+		v.t.Fatal(err, v.told)
+	}
+}
+
+// value is what a script says.
+func (v *visit) value(script string) string {
+	v.t.Helper()
+	var text string
+	v.do(chromedp.Evaluate("String("+script+")", &text))
+	return text
+}
+
+// until waits for a script to say true, over navigations.
+func (v *visit) until(script string) {
+	v.t.Helper()
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && v.ctx.Err() == nil; {
+		var yes bool
+		if err = chromedp.Run(v.ctx, chromedp.Evaluate("document.body !== null && ("+script+")", &yes)); err == nil && yes {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	v.t.Fatalf("%s: %v\n%v\n%s", script, err, v.told, v.value("document.body.innerText"))
+}
+
+// picture writes what is seen to a file, where ASSAY_TEST_PICTURES names a folder for them.
+func (v *visit) picture(name string) {
+	v.t.Helper()
+	dir := os.Getenv("ASSAY_TEST_PICTURES")
+	if dir == "" {
+		return
+	}
+	var png []byte
+	v.do(chromedp.CaptureScreenshot(&png))
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+func (v *visit) dark(on bool) {
+	scheme := map[bool]string{true: "dark", false: "light"}[on]
+	v.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+}
+
+// accessible holds the page to the rules of axe-core, whose script ASSAY_TEST_AXE names.
+func (v *visit) accessible(what string) {
+	v.t.Helper()
+	path := os.Getenv("ASSAY_TEST_AXE")
+	if path == "" {
+		v.t.Log("accessibility is not tested: ASSAY_TEST_AXE names no axe.min.js")
+		return
+	}
+	script, err := os.ReadFile(path)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	var found []struct {
+		ID, Help string
+		Nodes    []struct{ HTML, FailureSummary string }
+	}
+	v.do(chromedp.Evaluate(string(script)+"\n;0", nil), // by the debugger, which the page's policy does not bind
+		chromedp.Evaluate("axe.run().then(r => r.violations)", &found, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
+			return p.WithAwaitPromise(true)
+		}))
+	for _, f := range found {
+		for _, n := range f.Nodes[:min(3, len(f.Nodes))] {
+			v.t.Errorf("%s: %s: %s\n%s\n%s", what, f.ID, f.Help, n.HTML, n.FailureSummary)
+		}
+	}
+}
+
+// The page loads, lists, searches, opens, compares and labels in a real browser, without an error, without a request
+// elsewhere and without a violation of what axe-core asks of pages.
+func TestBrowser(t *testing.T) {
+	dir := t.TempDir()
+	book := filepath.Join(dir, "labels.jsonl")
+	dirs := exampleRuns(t, dir)
+	viewer, err := Open(t.Context(), dirs, Options{Folder: filepath.Join(dir, "index"), Token: "token", Labels: book,
+		Answers: exampleAnswer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer viewer.Close()
+	server := httptest.NewServer(viewer)
+	defer server.Close()
+	base := server.URL + "/token/"
+	v := browse(t, base)
+
+	v.do(chromedp.Navigate(base))
+	v.until(`document.querySelector(".state").textContent.startsWith("26")`)
+	v.do(chromedp.Reload())
+	v.until(`document.querySelectorAll(".chart").length === 4 && document.querySelectorAll(".row").length === 26`)
+	v.accessible("the list")
+
+	// Keys go through the rows.
+	v.do(chromedp.KeyEvent("j"))
+	v.until(`document.querySelector(".open") !== null`)
+	first := v.value(`document.querySelector(".open").dataset.sample`)
+	v.do(chromedp.KeyEvent("j"))
+	v.until(`document.querySelector(".open").dataset.sample !== ` + fmt.Sprintf("%q", first))
+	v.do(chromedp.KeyEvent("k"))
+	v.until(`document.querySelector(".open").dataset.sample === ` + fmt.Sprintf("%q", first))
+
+	// A claim lights up with the sentences that it is joined to.
+	v.until(`document.querySelector(".answer .piece .parts, .answer .piece") !== null && document.querySelector(".context .piece") !== null`)
+	v.do(chromedp.Evaluate(`document.querySelector(".finding[data-n]").dispatchEvent(new PointerEvent("pointerover", {bubbles: true}))`, nil))
+	if n := v.value(`document.querySelectorAll(".answer .piece.lit").length`); n != "1" {
+		t.Errorf("%s sentences of the answer light up with a claim", n)
+	}
+	v.accessible("a row")
+
+	// A prompt and its reply are one click away, and nothing in them is markup.
+	v.do(chromedp.Click("[data-call]"))
+	v.until(`document.querySelector("#call").open`)
+	if text := v.value(`document.querySelector("#call").innerText`); !strings.Contains(text, "<script>alert(1)</script>") ||
+		!strings.Contains(text, "0.7000") {
+		t.Errorf("the answer of the model is shown as %q", text)
+	}
+	v.accessible("an answer of a model")
+	v.picture("call")
+	v.do(chromedp.KeyEvent(kb.Escape))
+	v.until(`!document.querySelector("#call").open`)
+
+	// Labels go into the file.
+	v.do(chromedp.KeyEvent("1"))
+	v.until(`document.querySelector(".labels button[aria-pressed=true]") !== null`)
+	text, err := os.ReadFile(book)
+	var line struct {
+		Sample, Pick string
+		Label        int
+	}
+	if err != nil || json.Unmarshal(text, &line) != nil || line.Sample != first || line.Label != 1 || line.Pick != "browsed" {
+		t.Errorf("labels are %s, %v", text, err)
+	}
+	v.do(chromedp.KeyEvent("n"))
+	v.until(`document.querySelector(".open").dataset.sample !== ` + fmt.Sprintf("%q", first))
+
+	// Search, by / and words.
+	v.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/"), chromedp.KeyEvent("octop"+kb.Enter))
+	v.until(`location.search.includes("octop") && document.querySelectorAll(".row").length > 0 && document.querySelectorAll(".row").length < 6`)
+	v.until(`document.querySelector(".note-line") !== null`)
+	v.accessible("a search")
+	v.picture("search")
+
+	// A bar of a histogram filters.
+	v.do(chromedp.Navigate(base))
+	v.until(`document.querySelectorAll(".chart").length === 4`)
+	v.do(chromedp.Evaluate(`location.search = document.querySelector(".chart svg a").getAttribute("href")`, nil))
+	v.until(`document.querySelector(".clear") !== null && document.querySelectorAll(".row").length < 26`)
+
+	// Two runs, the rows first that flipped.
+	v.do(chromedp.Navigate(base+"?vs=1"), chromedp.WaitReady(".row"))
+	v.until(`document.querySelector(".chance") !== null`)
+	if n := v.value(`Array.from(document.querySelectorAll(".row")).findLastIndex(r => r.querySelector(".flip")) < document.querySelectorAll(".flip").length`); n != "true" {
+		t.Error("the rows that flipped are not the first")
+	}
+	v.do(chromedp.KeyEvent("j"))
+	v.until(`document.querySelector(".pair ins") !== null`)
+	v.accessible("two runs")
+	v.picture("pair")
+	v.dark(true)
+	v.accessible("two runs, dark")
+	v.picture("pair-dark")
+
+	// The picture of the README.
+	v.dark(false)
+	v.do(chromedp.Navigate(base + "?at=2"))
+	v.until(`document.querySelectorAll(".chart").length === 4 && document.querySelector(".open .finding") !== null`)
+	v.picture("view")
+	v.dark(true)
+	v.accessible("a row, dark")
+	v.picture("view-dark")
+	v.dark(false)
+	v.do(chromedp.EmulateViewport(420, 900))
+	v.accessible("a narrow window")
+	v.picture("narrow")
+	var pdf []byte
+	v.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		pdf, _, err = page.PrintToPDF().WithPrintBackground(true).Do(ctx)
+		return err
+	}))
+	if len(pdf) < 1000 {
+		t.Error("it cannot be printed")
+	}
+	for _, what := range v.told {
+		t.Error(what)
+	}
+}

@@ -1,0 +1,413 @@
+package view
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/klauspost/compress/zstd"
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/metrics"
+)
+
+const (
+	indexVersion = 1
+	firstRows    = 100                 // are listed before the dataset has been opened
+	batchRows    = 2000                // are written at once
+	pollEvery    = time.Second         // how often a run is looked at for more rows
+	bins         = 20                  // of a histogram
+	keepFor      = 30 * 24 * time.Hour // an index that is not used
+)
+
+// An index is the SQLite file over one run in which the list is paged, sorted and searched. It is made from the run
+// folder and the dataset, neither of which it changes, and can be thrown away.
+type index struct {
+	run  *runs.Run
+	data opener
+
+	db     *sql.DB
+	path   string
+	lock   *flock.Flock
+	packer *zstd.Encoder
+	opener *zstd.Decoder
+
+	mu    sync.Mutex
+	state state
+}
+
+// opener opens the dataset of a run: its samples in order, and what closes it.
+type opener func(ctx context.Context, run *runs.Run) (iter.Seq2[*metrics.Sample, error], func() error, error)
+
+// A state is how far an index is.
+type state struct {
+	Rows     int      `json:"rows"`   // indexed
+	Next     int64    `json:"next"`   // the byte of the results file from which on they are not
+	Caught   bool     `json:"caught"` // up with the run
+	Finished bool     `json:"finished"`
+	Problem  string   `json:"problem,omitempty"` // why it does not go on, or why texts are missing
+	Counts   []counts `json:"counts"`            // by metric
+}
+
+// counts are of one metric's results.
+type counts struct {
+	Bins   [bins]int `json:"bins"`
+	Sum    float64   `json:"sum"`
+	N      int       `json:"n"`
+	Failed int       `json:"failed"`
+	None   int       `json:"none"` // not applicable, or not asked
+}
+
+// openIndex opens the index of a run in a folder, and makes it where there is none that fits.
+func openIndex(run *runs.Run, folder string, data opener) (*index, error) {
+	whole, err := filepath.Abs(run.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(whole))
+	x := &index{run: run, data: data, path: filepath.Join(folder, fmt.Sprintf("%x.db", sum[:8]))}
+	x.lock = flock.New(x.path + ".lock")
+	if ok, err := x.lock.TryLock(); err != nil || !ok { // another process shows the same run
+		x.lock = nil
+		f, err := os.CreateTemp(folder, "other-*.db")
+		if err != nil {
+			return nil, err
+		}
+		x.path = f.Name()
+		f.Close()
+	}
+	x.packer, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(64<<10)) // errs on wrong options only
+	x.opener, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+	if err := x.open(); err != nil {
+		x.remove()
+		if err = x.open(); err != nil {
+			x.close()
+			return nil, fmt.Errorf("the index of %s: %w", run.Dir, err)
+		}
+	}
+	return x, nil
+}
+
+// identity is what the run must still be for what was indexed of it to hold.
+func (x *index) identity() string {
+	return fmt.Sprint(indexVersion, " ", x.run.Manifest.Config.ID(), " ", x.run.Manifest.Started.Unix())
+}
+
+func (x *index) open() error {
+	query := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(wal)", "synchronous(off)",
+		"cache_size(-4000)", "temp_store(file)"}}
+	path := filepath.ToSlash(x.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String())
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(4)
+	x.db = db
+	var identity, saved string
+	err = db.QueryRow("SELECT identity, state FROM meta").Scan(&identity, &saved)
+	var s state
+	if err == nil && identity == x.identity() && json.Unmarshal([]byte(saved), &s) == nil &&
+		len(s.Counts) == len(x.run.Manifest.Config.Metrics) && s.Next <= x.size() {
+		s.Caught, s.Problem = false, ""
+		x.state = s
+		return nil
+	}
+	return x.create()
+}
+
+// size is the length of the results file; 0 if there is none.
+func (x *index) size() int64 {
+	info, err := os.Stat(filepath.Join(x.run.Dir, "results.jsonl"))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// create makes the tables anew.
+func (x *index) create() error {
+	var columns strings.Builder
+	for i := range x.run.Manifest.Config.Metrics {
+		fmt.Fprintf(&columns, ", m%d REAL", i)
+	}
+	x.state = state{Counts: make([]counts, len(x.run.Manifest.Config.Metrics))}
+	_, err := x.db.Exec(`DROP TABLE IF EXISTS meta; DROP TABLE IF EXISTS rows; DROP TABLE IF EXISTS bodies; DROP TABLE IF EXISTS words;
+		CREATE TABLE meta (identity TEXT, state TEXT);
+		CREATE TABLE rows (id INTEGER PRIMARY KEY, sample TEXT, start INTEGER, question TEXT, answer TEXT, failed INTEGER` +
+		columns.String() + `);
+		CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB);
+		CREATE VIRTUAL TABLE words USING fts5(id, question, answer, contexts, reasons, content='', tokenize='unicode61 remove_diacritics 2');
+		INSERT INTO meta VALUES ('', '')`)
+	return err
+}
+
+func (x *index) close() error {
+	var err error
+	if x.db != nil {
+		err = x.db.Close()
+	}
+	if x.lock == nil {
+		x.remove()
+		return err
+	}
+	return errors.Join(err, x.lock.Unlock())
+}
+
+// remove deletes the files of an index that is of no use.
+func (x *index) remove() {
+	if x.db != nil {
+		x.db.Close()
+	}
+	for _, end := range []string{"", "-wal", "-shm"} {
+		os.Remove(x.path + end)
+	}
+}
+
+// sweep deletes the indexes in a folder that nobody used for long.
+func sweep(folder string, now time.Time) {
+	list, _ := filepath.Glob(filepath.Join(folder, "*.db*"))
+	for _, path := range list {
+		if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > keepFor {
+			os.Remove(path)
+		}
+	}
+}
+
+// State is how far the index is.
+func (x *index) now() state {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := x.state
+	s.Counts = append([]counts(nil), s.Counts...)
+	return s
+}
+
+func (x *index) set(s state) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.state = s
+}
+
+// peek indexes the first rows of a new index without their texts, so that there is something to show.
+func (x *index) peek(ctx context.Context) {
+	os.Chtimes(x.path, time.Time{}, time.Now()) // it is used
+	if x.now().Rows > 0 {
+		return
+	}
+	if _, err := x.write(ctx, nil, firstRows); err != nil {
+		x.problem(err)
+	}
+}
+
+func (x *index) problem(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.state.Problem = err.Error()
+}
+
+// caught waits until the index has caught up with its run once, or cannot.
+func (x *index) caught(ctx context.Context) {
+	for ctx.Err() == nil {
+		if s := x.now(); s.Caught || s.Problem != "" {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// follow indexes the run until ctx ends: what there is of it, and what comes.
+func (x *index) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		again, err := x.chase(ctx)
+		if err != nil && ctx.Err() == nil {
+			x.problem(err)
+		}
+		if !again || err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(pollEvery):
+			}
+		}
+	}
+}
+
+// chase indexes the run as long as it is the same. Again says that it is not, and was begun anew.
+func (x *index) chase(ctx context.Context) (again bool, err error) {
+	samples, done, problem := x.data(ctx, x.run)
+	texts := &texts{passed: map[string]*metrics.Sample{}}
+	if problem == nil {
+		defer done()
+		next, stop := iter.Pull2(samples)
+		defer stop()
+		texts.next = next
+	}
+	if s := x.now(); s.Next == 0 && s.Rows > 0 { // the first look had no texts
+		if err := x.create(); err != nil {
+			return false, err
+		}
+	}
+	for ctx.Err() == nil {
+		n, err := x.write(ctx, texts, batchRows)
+		if err != nil {
+			return false, err
+		}
+		if n > 0 {
+			continue
+		}
+		if err := x.arrange(ctx, problem); err != nil {
+			return false, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pollEvery):
+		}
+		now, err := runs.Open(x.run.Dir)
+		if err != nil {
+			return false, err
+		}
+		was := x.identity()
+		x.mu.Lock()
+		x.run = now
+		x.mu.Unlock()
+		if x.identity() != was || x.size() < x.now().Next {
+			return true, x.create()
+		}
+	}
+	return false, nil
+}
+
+// arrange makes what sorting needs, once the index has caught up with the run.
+func (x *index) arrange(ctx context.Context, problem error) error {
+	s := x.now()
+	if s.Caught {
+		s.Finished = x.run.Manifest.Finished != nil
+		x.set(s)
+		return nil
+	}
+	if _, err := x.db.ExecContext(ctx, "CREATE INDEX IF NOT EXISTS by_sample ON rows (sample)"); err != nil {
+		return err
+	}
+	for i := range x.run.Manifest.Config.Metrics {
+		if _, err := x.db.ExecContext(ctx, fmt.Sprintf("CREATE INDEX IF NOT EXISTS by_m%d ON rows (m%d)", i, i)); err != nil {
+			return err
+		}
+	}
+	s.Caught, s.Finished = true, x.run.Manifest.Finished != nil
+	if problem != nil {
+		s.Problem = problem.Error()
+	}
+	x.set(s)
+	return nil
+}
+
+// write indexes the next rows, at most so many, and returns how many there were. Without texts it is a first look only.
+func (x *index) write(ctx context.Context, texts *texts, most int) (int, error) {
+	s := x.now()
+	tx, err := x.db.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback() // of no effect once it is committed
+	w, err := x.inserts(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	n, next := 0, s.Next
+	for row, err := range x.run.Rows(ctx, s.Next) {
+		if err != nil {
+			return 0, err
+		}
+		if !row.Whole {
+			break
+		}
+		var sample *metrics.Sample
+		if texts != nil {
+			if sample, err = texts.find(row.Results[0].Sample); err != nil {
+				return 0, err
+			}
+		}
+		if err := w.row(ctx, s.Rows+n+1, row, sample, s.Counts); err != nil {
+			return 0, err
+		}
+		next = row.End
+		if n++; n == most {
+			break
+		}
+	}
+	s.Rows += n
+	if texts != nil {
+		s.Next = next
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	s.Caught = s.Caught && n < most // a few rows more leave it sorted
+	saved, err := json.Marshal(s)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE meta SET identity = ?, state = ?", x.identity(), string(saved)); err != nil {
+		return 0, err
+	}
+	if err := tx.Commit(); err != nil {
+		return 0, err
+	}
+	x.set(s)
+	return n, nil
+}
+
+// texts are the samples of a dataset, found in the order of a run's results.
+type texts struct {
+	next   func() (*metrics.Sample, error, bool) // nil: there is no dataset
+	passed map[string]*metrics.Sample            // that came before what was looked for
+	order  []string                              // of those, the first first
+}
+
+// mostPassed bounds the samples that are kept because the results have them in another order.
+const mostPassed = 2000
+
+// find is a sample, nil if the dataset lacks it. Rows that are none were left out by the run, too.
+func (t *texts) find(id string) (*metrics.Sample, error) {
+	if s := t.passed[id]; s != nil {
+		delete(t.passed, id)
+		return s, nil
+	}
+	for t.next != nil {
+		s, err, ok := t.next()
+		switch {
+		case !ok:
+			t.next = nil
+		case isRowError(err):
+		case err != nil:
+			return nil, err
+		case s.ID == id:
+			return s, nil
+		default:
+			t.passed[s.ID], t.order = s, append(t.order, s.ID)
+			if len(t.order) > mostPassed {
+				delete(t.passed, t.order[0])
+				t.order = t.order[1:]
+			}
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,150 @@
+package view
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-eval/assay/internal/dataset"
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/runs/runstest"
+	"github.com/assay-eval/assay/metrics"
+)
+
+// TestLarge tells how long the page takes over a run of ASSAY_VIEW_ROWS rows, and how much memory. It judges nothing but
+// that what is looked for is found.
+func TestLarge(t *testing.T) {
+	rows, _ := strconv.Atoi(os.Getenv("ASSAY_VIEW_ROWS"))
+	if rows == 0 {
+		t.Skip("ASSAY_VIEW_ROWS names no number of rows")
+	}
+	dir := os.Getenv("ASSAY_VIEW_DIR")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	run := largeRun(t, dir, rows)
+	debug.FreeOSMemory()
+	os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak of the memory is counted from here on
+	folder := t.TempDir()
+	for _, what := range []string{"without an index", "with the index of last time"} {
+		start := time.Now()
+		viewer, err := Open(t.Context(), []string{run}, Options{Folder: folder, Token: "token"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(viewer)
+		for !strings.Contains(get(t, server, "?"), `data-at="50"`) {
+			time.Sleep(5 * time.Millisecond)
+		}
+		t.Logf("%s: first list after %v", what, time.Since(start).Round(time.Millisecond))
+		viewer.indexes[0].caught(t.Context())
+		state := viewer.indexes[0].now()
+		if state.Rows != rows || state.Problem != "" {
+			t.Fatalf("%d rows of %d, %s", state.Rows, rows, state.Problem)
+		}
+		t.Logf("%s: all rows after %v", what, time.Since(start).Round(time.Millisecond))
+		for _, query := range []string{"list?q=w7", "list?q=w7+w123", "list?q=%22w7+w8%22", "list?q=w99999", "list?q=s500000",
+			"list?sort=low", "list?sort=low&q=w7", "list?p=10000", "list?f=0:3", "charts", "charts?q=w7", "sample?at=500000"} {
+			start := time.Now()
+			text := get(t, server, query)
+			t.Logf("%-22s %6v  %d rows", query, time.Since(start).Round(time.Millisecond), strings.Count(text, `class="row"`))
+		}
+		server.Close()
+		viewer.Close()
+	}
+	status, _ := os.ReadFile("/proc/self/status")
+	info, _ := os.Stat(filepath.Join(folder))
+	t.Logf("peak memory %s; %v", regexp.MustCompile(`VmHWM:\s*(.*)`).FindString(string(status)), info.Name())
+	for _, pattern := range []string{filepath.Join(folder, "*"), filepath.Join(dir, "*.jsonl"), filepath.Join(run, "*")} {
+		list, _ := filepath.Glob(pattern)
+		for _, path := range list {
+			if info, err := os.Stat(path); err == nil {
+				t.Logf("%s: %d MB", filepath.Base(path), info.Size()>>20)
+			}
+		}
+	}
+}
+
+func get(t testing.TB, server *httptest.Server, query string) string {
+	t.Helper()
+	answer, err := http.Get(server.URL + "/token/" + query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s %v", query, answer.Status, text, err)
+	}
+	return string(text)
+}
+
+// largeRun writes a dataset of words drawn at random, a few of them often, and a run on it with two metrics. What is there
+// already is left.
+func largeRun(t *testing.T, dir string, rows int) string {
+	t.Helper()
+	run := filepath.Join(dir, fmt.Sprint("run-", rows))
+	if _, err := os.Stat(run); err == nil {
+		return run
+	}
+	path := filepath.Join(dir, fmt.Sprint(rows, ".jsonl"))
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf := bufio.NewWriter(f)
+	random := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(random, 1.1, 10, 200_000)
+	words := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			fmt.Fprintf(&b, "w%d", zipf.Uint64())
+		}
+		return b.String()
+	}
+	enc := json.NewEncoder(buf)
+	for i := range rows {
+		enc.Encode(metrics.Sample{ID: fmt.Sprint("s", i), Question: words(8), Answer: words(25), Contexts: []string{words(60), words(60)}})
+	}
+	if buf.Flush() != nil || f.Close() != nil {
+		t.Fatal("cannot write", path)
+	}
+	data, err := dataset.Open(t.Context(), path, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data.Close()
+	m := runstest.Manifest("faithfulness/claims", "answer_relevance/questions")
+	m.Config.Dataset = runs.Dataset{Path: path, SHA256: data.Summary().SHA256, Rows: rows}
+	w, err := runs.Create(run, m, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	for i := range rows {
+		r := runstest.Scored(fmt.Sprint("s", i), "faithfulness/claims", random.Float64())
+		r.Score.Because = []metrics.Finding{{Kind: "claim", Text: words(12), Verdict: &yes, Reason: words(10)}}
+		if w.Write(r) != nil || w.Write(runstest.Scored(r.Sample, "answer_relevance/questions", random.Float64())) != nil {
+			t.Fatal("cannot write the run")
+		}
+	}
+	if err := w.Close(runs.Calls{}, true); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
