@@ -66,8 +66,10 @@ func TestImports(t *testing.T) {
 		"internal/fewshot":          {"metrics", "metrics/ask", "metrics/prompts", "internal/dataset"},
 		"internal/testset": {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus",
 			"internal/dataset"},
-		"internal/report": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats",
+		"internal/report": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/slicing", "internal/stats",
 			"internal/runs", "internal/study"},
+		"internal/slicing": {"metrics", "internal/dataset", "internal/runs", "internal/stats", "internal/study/labels"},
+		"internal/gate":    {"metrics", "internal/report", "internal/runs", "internal/slicing", "internal/study"},
 		"cmd/assay": nil, // anything but internal/stats
 
 		"internal/parquet/bounds": {},
