@@ -70,7 +70,7 @@ func TestImports(t *testing.T) {
 			"internal/runs", "internal/study"},
 		"internal/slicing": {"metrics", "internal/dataset", "internal/runs", "internal/stats", "internal/study/labels"},
 		"internal/gate":    {"metrics", "internal/report", "internal/runs", "internal/slicing", "internal/study"},
-		"cmd/assay": nil, // anything but internal/stats
+		"cmd/assay":        nil, // anything but internal/stats
 
 		"internal/parquet/bounds": {},
 		"backend/llama/grammar":   {},

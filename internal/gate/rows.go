@@ -21,7 +21,10 @@ func (g *Gate) rows(ctx context.Context, r *report.Report, run *runs.Run, data *
 		if err != nil {
 			return nil, 0, &runs.InputError{Err: err}
 		}
-		bounds[m.Name] = t.Bound
+		bound, twice := bounds[m.Name]
+		if !twice || m.LowerIsBetter == (t.Bound < bound) {
+			bounds[m.Name] = t.Bound // the stricter one
+		}
 	}
 	var w worst
 	for res, err := range run.Results(ctx) {
