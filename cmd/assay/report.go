@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/assay-eval/assay/internal/gate"
@@ -23,7 +25,13 @@ scored, failed and were not applicable, and what a reader should know.
   assay report results --by lang,metadata.topic          means by the values of columns, and which are worse than the rest
   assay report results --pass faithfulness=0.8           of draws (run --repeat): how often all of a row's pass
   assay report results --calibration map.json            scores as the probabilities that assay calibrate found
-  assay report results --format parquet -o s.parquet     no summary: every score, a row for each sample and metric
+
+Every score instead of a summary, for other programs:
+
+  assay report results --format wide-csv -o s.csv        a row for each sample: scores, reasons, errors; --by adds columns
+  assay report results --format wide-parquet -o s.parquet
+  assay report results --format parquet -o s.parquet     a row for each sample and metric
+  assay report results --format otlp -o s.jsonl          OpenTelemetry's events gen_ai.evaluation.result
 
 It exits with 3 if a run is not good enough:
 
@@ -54,7 +62,8 @@ type reportOptions struct {
 func reportCommand(ctx context.Context, s *std, args []string) error {
 	var o reportOptions
 	f := s.flags("report", reportHelp)
-	f.StringVar(&o.format, "format", "table", strings.Join(report.Formats(), ", ")+", parquet")
+	formats := slices.Concat(report.Formats(), slices.Sorted(maps.Keys(exports())))
+	f.StringVar(&o.format, "format", "table", strings.Join(formats, ", "))
 	f.StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
 	f.StringArrayVar(&o.under, "fail-under", nil,
 		"`METRIC=VALUE[:lower][:COLUMN]`: exit with 3 if the mean, or the interval's worse end, is worse; repeatable")
@@ -71,18 +80,11 @@ func reportCommand(ctx context.Context, s *std, args []string) error {
 	if err := parse(f, args, 1, -1); err != nil {
 		return err
 	}
-	if o.format == "parquet" {
-		switch {
-		case o.output == "" || o.output == "-":
-			return usageError{withHint(errors.New("a Parquet file is no text to print"), "-o FILE names a file for it")}
-		case len(o.under)+len(o.passes)+len(o.drops)+len(o.by)+len(o.maps.files) > 0:
-			return usagef("--format parquet writes the scores as they are: --fail-under, --max-drop, --by, --pass and " +
-				"--calibration belong to a summary")
-		}
-		return writeScores(ctx, s, o.output, f.Args())
+	if write, ok := exports()[o.format]; ok {
+		return o.export(ctx, s, write, f.Args())
 	}
-	if err := report.CheckFormat(o.format); err != nil {
-		return usageError{err}
+	if err := checkFormat(o.format, formats...); err != nil {
+		return err
 	}
 	g, view, err := o.gate(s)
 	if err != nil {
@@ -163,17 +165,6 @@ func parseThresholds(list []string) ([]report.Threshold, error) {
 		thresholds = append(thresholds, t)
 	}
 	return thresholds, nil
-}
-
-// writeScores writes every score of the runs to a Parquet file.
-func writeScores(ctx context.Context, s *std, output string, dirs []string) error {
-	return s.output(output, func(w io.Writer) error {
-		n, err := report.WriteScores(ctx, w, dirs...)
-		if err == nil {
-			s.note("%d scores and errors in %s", n, output)
-		}
-		return err
-	})
 }
 
 // failed reports the thresholds that were missed.

@@ -68,6 +68,7 @@ func (g *Gate) Open(ctx context.Context, dir string, v report.View) (*Outcome, e
 			g.Warn("rows are named without their lines: %v", err)
 			data = &slicing.Data{}
 		}
+		data.Fold()
 	}
 	if len(columns) > 0 {
 		if r.Slices, err = slicing.Of(ctx, run, data, v.Calibrations); err != nil {

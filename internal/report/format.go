@@ -23,7 +23,7 @@ type format struct {
 }
 
 // formats are a table for people, json and csv for programs, md for pages, junit and github for CI systems, html for browsers,
-// and unitxt for what reads its results.
+// unitxt for what reads its results, and openmetrics for Prometheus.
 var formats = []format{
 	{"table", writeTable, writeStudyTable},
 	{"json", writeJSON, writeStudyJSON},
@@ -33,6 +33,7 @@ var formats = []format{
 	{"html", writeHTML, writeStudyHTML},
 	{"unitxt", writeUnitxt, nil},
 	{"github", writeGitHub, nil},
+	{"openmetrics", writeOpenMetrics, nil},
 }
 
 // Formats lists the formats of a summary of runs.

@@ -527,7 +527,7 @@ func sliced(t *testing.T) *Report {
 	r.Slices = &slicing.Slices{Columns: []string{"lang|" + hostile}, Tests: 1}
 	for i, worse := range []bool{true, false} {
 		r.Slices.List = append(r.Slices.List, slicing.Slice{Column: r.Slices.Columns[0],
-			Value: hostile, Metric: r.Metrics[0].Name, N: 10 - 7*i, Failed: 1, Mean: &half, Lo: &tenth, Hi: &half, Worse: worse,
+			Value: fmt.Sprint(hostile, i), Metric: r.Metrics[0].Name, N: 10 - 7*i, Failed: 1, Mean: &half, Lo: &tenth, Hi: &half, Worse: worse,
 			Rest: &slicing.Rest{Mean: 0.9, Difference: -0.4, Lo: &tenth, Hi: &half, P: 0.001, PHolm: 0.01}})
 	}
 	return r

@@ -97,6 +97,9 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// Counted counts things for people: "1 row", "2 rows".
+func Counted(n int, what string) string { return plural(n, what) }
+
 func were(n int) string {
 	if n == 1 {
 		return "was"

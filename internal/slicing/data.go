@@ -32,10 +32,10 @@ type Row struct {
 // None is the value of a sample that has none in a column.
 const None = "(none)"
 
-// most is how many values of a column are told apart. Samples with others share the slice [Others].
+// most is how many values of a column are told apart.
 const most = 50
 
-// Others is the slice of the values beyond the most frequent ones of a column.
+// Others is the slice of the values beyond the most frequent ones of a column: see [Data.Fold].
 const Others = "(others)"
 
 // Read reads the dataset of a run: the file that its manifest names or, if path is not "", the one at path. Columns are
@@ -85,7 +85,6 @@ func Read(ctx context.Context, run *runs.Run, path string, columns []string, war
 				"its metadata columns: %s; a member of one is COLUMN.MEMBER", listed(have))
 		}
 	}
-	d.fold()
 	return d, nil
 }
 
@@ -159,8 +158,8 @@ func text(raw json.RawMessage) (string, bool) {
 	return s, s != ""
 }
 
-// fold puts the samples with the rarer values of a column into one slice.
-func (d *Data) fold() {
+// Fold puts the samples with the rarer values of a column, beyond the 50 most frequent, into one slice, [Others].
+func (d *Data) Fold() {
 	for i := range d.Columns {
 		count := map[string]int{}
 		for _, row := range d.Rows {

@@ -88,7 +88,7 @@ func TestManyValues(t *testing.T) {
 		}
 		d.Rows[fmt.Sprint(i)] = Row{Values: [][]string{{value}}}
 	}
-	d.fold()
+	d.Fold()
 	of, err := d.Samples("user")
 	if err != nil || len(of) != most || len(of["guest"]) != 500 || len(of[Others]) != 500-(most-2) {
 		t.Errorf("%d slices, %d guests, %d others, %v", len(of), len(of["guest"]), len(of[Others]), err)
