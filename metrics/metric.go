@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/metrics/prompts"
@@ -144,6 +145,31 @@ func (f *Finding) Parts() []Part {
 	}
 	add(len(f.Text), false)
 	return list
+}
+
+// String puts a finding into a line, its Reason left out: "claim, yes: The ferry runs daily. (context 1)". Text between ⟦
+// and ⟧ is marked.
+func (f *Finding) String() string {
+	var b strings.Builder
+	b.WriteString(f.Kind)
+	if f.Verdict != nil {
+		b.WriteString(map[bool]string{true: ", yes", false: ", no"}[*f.Verdict])
+	}
+	if f.Value != nil {
+		fmt.Fprintf(&b, ", %.3f", *f.Value)
+	}
+	b.WriteString(": ")
+	for _, part := range f.Parts() {
+		if part.Marked {
+			b.WriteString("⟦" + part.Text + "⟧")
+		} else {
+			b.WriteString(part.Text)
+		}
+	}
+	if f.Where != "" {
+		fmt.Fprintf(&b, " (%s)", f.Where)
+	}
+	return b.String()
 }
 
 // Sentinel errors of a [Metric]'s Score.

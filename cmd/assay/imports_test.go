@@ -70,9 +70,12 @@ func TestImports(t *testing.T) {
 		"internal/fewshot":          {"metrics", "metrics/ask", "metrics/prompts", "internal/dataset"},
 		"internal/testset": {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus",
 			"internal/dataset"},
-		"internal/report": {"backend", "internal/preview", "metrics", "metrics/all", "metrics/prompts", "internal/stats",
+		"internal/report": {"backend", "internal/preview", "metrics", "metrics/all", "metrics/prompts", "internal/slicing", "internal/stats",
 			"internal/runs", "internal/study"},
-		"cmd/assay": nil, // anything but internal/stats
+		"internal/slicing": {"metrics", "internal/dataset", "internal/runs", "internal/stats", "internal/study/labels"},
+		"internal/export":  {"metrics", "internal/runs", "internal/slicing"},
+		"internal/gate":    {"metrics", "internal/report", "internal/runs", "internal/slicing", "internal/study"},
+		"cmd/assay":        nil, // anything but internal/stats
 
 		"internal/parquet/bounds": {},
 		"backend/llama/grammar":   {},

@@ -41,6 +41,11 @@ func home(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("SAMPLE", sample)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return err
+	}
+	env.Setenv("REPO", root)
 	for _, name := range []string{"qa.jsonl", "conversations.jsonl", "questions.jsonl"} {
 		example, err := os.ReadFile("../../examples/" + name)
 		if err != nil {

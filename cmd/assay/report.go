@@ -5,87 +5,153 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 
+	"github.com/assay-eval/assay/internal/gate"
 	"github.com/assay-eval/assay/internal/report"
 )
 
 const reportHelp = `
-Usage: assay report DIR... [--format FORMAT] [--fail-under METRIC=VALUE] [--calibration MAP.json]
+Usage: assay report DIR... [--format FORMAT] [--fail-under METRIC=VALUE] [--baseline DIR --max-drop VALUE] [--by COLUMN]
 
 Summarises runs from their folders: for each metric the mean with its 95% interval, how many samples were
 scored, failed and were not applicable, and what a reader should know.
 
   assay report results
   assay report results --format html -o report.html
-  assay report results --fail-under faithfulness=0.8     exits with 3 if the mean is lower
+  assay report results --by lang,metadata.topic          means by the values of columns, and which are worse than the rest
   assay report results --pass faithfulness=0.8           of draws (run --repeat): how often all of a row's pass
   assay report results --calibration map.json            scores as the probabilities that assay calibrate found
-  assay report results --format parquet -o s.parquet     no summary: every score, a row for each sample and metric
+
+Every score instead of a summary, for other programs:
+
+  assay report results --format wide-csv -o s.csv        a row for each sample: scores, reasons, errors; --by adds columns
+  assay report results --format wide-parquet -o s.parquet
+  assay report results --format parquet -o s.parquet     a row for each sample and metric
+  assay report results --format otlp -o s.jsonl          OpenTelemetry's events gen_ai.evaluation.result
+
+It exits with 3 if a run is not good enough:
+
+  assay report results --fail-under faithfulness=0.8           the mean is lower
+  assay report results --fail-under faithfulness=0.8:lower     the lower end of its interval is: 0.8 is not sure
+  assay report results --fail-under faithfulness=0.7:lang      in some slice by the column lang
+  assay report results --baseline last --max-drop 0.02         it is worse than the run last by more, on the same rows
+  assay report results --baseline last --max-drop 0.02:lower   it may be worse by more: the interval's worse end is
+
+Where lower is better, an interval's upper end is the worse one. In a CI system:
+
+  assay report results --fail-under faithfulness=0.8 --format github            annotations, and the step's summary
+  assay report results --fail-under faithfulness=0.8 --format junit --rows 100  the worst rows are tests, too
 
 A run that was itself given a map (assay run --calibration) shows the calibrated mean beside that of the scores.
 `
 
+// A reportOptions holds the flags of assay report.
+type reportOptions struct {
+	format, output       string
+	under, passes, drops []string
+	baseline, data       string
+	by                   []string
+	rows                 int
+	maps                 calibrationFlags
+}
+
 func reportCommand(ctx context.Context, s *std, args []string) error {
+	var o reportOptions
 	f := s.flags("report", reportHelp)
-	format := f.String("format", "table", strings.Join(report.Formats(), ", ")+", parquet")
-	output := f.StringP("output", "o", "", "write to `FILE` instead of standard output")
-	under := f.StringArray("fail-under", nil, "`METRIC=VALUE`: exit with 3 if the mean is worse; repeatable")
-	passes := f.StringArray("pass", nil,
+	formats := slices.Concat(report.Formats(), slices.Sorted(maps.Keys(exports())))
+	f.StringVar(&o.format, "format", "table", strings.Join(formats, ", "))
+	f.StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
+	f.StringArrayVar(&o.under, "fail-under", nil,
+		"`METRIC=VALUE[:lower][:COLUMN]`: exit with 3 if the mean, or the interval's worse end, is worse; repeatable")
+	f.StringVar(&o.baseline, "baseline", "", "the run `FOLDER` to compare with, row by row")
+	f.StringArrayVar(&o.drops, "max-drop", nil,
+		"`[METRIC=]VALUE[:lower][:COLUMN]`: exit with 3 if a mean is worse than the baseline's by more; repeatable")
+	f.StringSliceVar(&o.by, "by", nil, "means by the values of metadata `COLUMNS`, too")
+	f.IntVar(&o.rows, "rows", -1,
+		"list the `N` worst rows: those worse than a threshold, and failures; in junit and github (default 0, github 10)")
+	f.StringVar(&o.data, "data", "", "the dataset `FILE`, where it is not any more where the run found it")
+	f.StringArrayVar(&o.passes, "pass", nil,
 		"`METRIC=VALUE`: a draw (run --repeat) passes whose score is as good (default: the middle of the range); repeatable")
-	var maps calibrationFlags
-	maps.add(f, "map a metric's scores to probabilities with the `MAP` of assay calibrate; repeatable")
+	o.maps.add(f, "map a metric's scores to probabilities with the `MAP` of assay calibrate; repeatable")
 	if err := parse(f, args, 1, -1); err != nil {
 		return err
 	}
-	if *format == "parquet" {
-		switch {
-		case *output == "" || *output == "-":
-			return usageError{withHint(errors.New("a Parquet file is no text to print"), "-o FILE names a file for it")}
-		case len(*under)+len(*passes)+len(maps.files) > 0:
-			return usagef("--format parquet writes the scores as they are: --fail-under, --pass and --calibration belong " +
-				"to a summary")
-		}
-		return writeScores(ctx, s, *output, f.Args())
+	if write, ok := exports()[o.format]; ok {
+		return o.export(ctx, s, write, f.Args())
 	}
-	if err := report.CheckFormat(*format); err != nil {
-		return usageError{err}
+	if err := checkFormat(o.format, formats...); err != nil {
+		return err
 	}
-	thresholds, errUnder := parseThresholds(*under)
-	bounds, errPass := parseThresholds(*passes)
-	if err := errors.Join(errUnder, errPass); err != nil {
-		return usageError{err}
-	}
-	given, err := maps.load()
+	g, view, err := o.gate(s)
 	if err != nil {
 		return usageError{err}
 	}
-	view := report.View{Passes: bounds}
-	for i := range given {
-		view.Calibrations = append(view.Calibrations, &given[i].Calibration)
+	return o.report(ctx, s, g, view, f.Args())
+}
+
+// gate is what is asked of the runs, and how their scores are read.
+func (o *reportOptions) gate(s *std) (*gate.Gate, report.View, error) {
+	var v report.View
+	g := &gate.Gate{Baseline: o.baseline, By: o.by, Data: o.data, Rows: o.rows, Warn: s.warn}
+	if g.Rows < 0 {
+		if g.Rows = 0; o.format == "github" {
+			g.Rows = 10
+		}
 	}
+	var errs []error
+	var err error
+	g.Thresholds, err = parseThresholds(o.under)
+	errs = append(errs, err)
+	v.Passes, err = parseThresholds(o.passes)
+	errs = append(errs, err)
+	for _, p := range v.Passes {
+		if p.Held != (report.Held{}) {
+			errs = append(errs, fmt.Errorf("--pass %s takes a number alone: it is held against each draw", p.Metric))
+		}
+	}
+	for _, text := range o.drops {
+		d, err := gate.ParseDrop(text)
+		g.Drops, errs = append(g.Drops, d), append(errs, err)
+	}
+	given, err := o.maps.load()
+	errs = append(errs, err)
+	for i := range given {
+		v.Calibrations = append(v.Calibrations, &given[i].Calibration)
+	}
+	return g, v, errors.Join(errs...)
+}
+
+func (o *reportOptions) report(ctx context.Context, s *std, g *gate.Gate, view report.View, dirs []string) error {
+	shown := report.Options{Format: o.format, Color: s.outTerm && o.output == ""}
 	var reports []*report.Report
-	var verdicts []report.Verdict
-	for _, dir := range f.Args() {
-		r, err := report.Load(ctx, dir, view)
+	for _, dir := range dirs {
+		out, err := g.Open(ctx, dir, view)
 		if err != nil {
 			return err
 		}
-		vs, err := r.Judge(thresholds)
-		if err != nil {
-			return usageError{err}
+		reports = append(reports, out.Report)
+		shown.Verdicts, shown.Rows = append(shown.Verdicts, out.Verdicts...), append(shown.Rows, out.Rows...)
+		if out.MoreRows > 0 {
+			s.note("%s: %d more rows are worse than a threshold or failed: --rows says how many are listed", dir, out.MoreRows)
 		}
-		reports, verdicts = append(reports, r), append(verdicts, vs...)
 	}
-	err = s.output(*output, func(w io.Writer) error {
-		return report.Write(w, reports, report.Options{
-			Format: *format, Color: s.outTerm && *output == "", Verdicts: verdicts,
-		})
-	})
+	if path := os.Getenv("GITHUB_STEP_SUMMARY"); path != "" && o.format == "github" {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		shown.Summary = f
+	}
+	err := s.output(o.output, func(w io.Writer) error { return report.Write(w, reports, shown) })
 	if err != nil {
 		return err
 	}
-	return failed(verdicts)
+	return failed(shown.Verdicts)
 }
 
 // parseThresholds reads a list of METRIC=VALUE.
@@ -101,23 +167,12 @@ func parseThresholds(list []string) ([]report.Threshold, error) {
 	return thresholds, nil
 }
 
-// writeScores writes every score of the runs to a Parquet file.
-func writeScores(ctx context.Context, s *std, output string, dirs []string) error {
-	return s.output(output, func(w io.Writer) error {
-		n, err := report.WriteScores(ctx, w, dirs...)
-		if err == nil {
-			s.note("%d scores and errors in %s", n, output)
-		}
-		return err
-	})
-}
-
 // failed reports the thresholds that were missed.
 func failed(verdicts []report.Verdict) error {
 	var errs []error
 	for _, v := range verdicts {
 		if !v.Passed {
-			errs = append(errs, fmt.Errorf("%s: %s: %s", v.Run, v.Metric, v.Why))
+			errs = append(errs, fmt.Errorf("%s: %s: %s", v.Run, v.What(), v.Why))
 		}
 	}
 	if len(errs) == 0 {

@@ -72,7 +72,10 @@ func (s *std) showResult(r metrics.Result) {
 	} else {
 		s.say("%s  %.3f\n", r.Metric, r.Score.Value)
 		for _, f := range r.Score.Because {
-			s.say("  %s\n", finding(f))
+			s.say("  %s\n", &f)
+			if f.Reason != "" {
+				s.say("      %s\n", f.Reason)
+			}
 		}
 	}
 	said := make(map[string]bool) // metrics over metrics may use an answer several times
@@ -83,33 +86,6 @@ func (s *std) showResult(r metrics.Result) {
 		said[key] = true
 	}
 	s.say("\n")
-}
-
-// finding puts a finding into a line: "claim, yes: The ferry runs daily. (context 1) The text says so."
-func finding(f metrics.Finding) string {
-	var b strings.Builder
-	b.WriteString(f.Kind)
-	if f.Verdict != nil {
-		b.WriteString(map[bool]string{true: ", yes", false: ", no"}[*f.Verdict])
-	}
-	if f.Value != nil {
-		fmt.Fprintf(&b, ", %.3f", *f.Value)
-	}
-	b.WriteString(": ")
-	for _, part := range f.Parts() {
-		if part.Marked {
-			b.WriteString("⟦" + part.Text + "⟧")
-		} else {
-			b.WriteString(part.Text)
-		}
-	}
-	if f.Where != "" {
-		fmt.Fprintf(&b, " (%s)", f.Where)
-	}
-	if f.Reason != "" {
-		fmt.Fprintf(&b, "\n      %s", f.Reason)
-	}
-	return b.String()
 }
 
 // showAnswer prints an answer from the cache with its question.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/assay-eval/assay/internal/slicing"
 	"github.com/assay-eval/assay/internal/stats"
 )
 
@@ -24,6 +25,10 @@ func writeCSV(w io.Writer, reports []*Report, _ Options) error {
 	pooled := slices.ContainsFunc(reports, (*Report).pooled)
 	if pooled {
 		header = append(header, "numerator", "denominator", "pooled", "pooled_lo", "pooled_hi")
+	}
+	sliced := slices.ContainsFunc(reports, func(r *Report) bool { return r.Slices != nil })
+	if sliced {
+		header = append(header, "slice_column", "slice_value", "difference", "p_holm")
 	}
 	c.Write(header) // errors stick: see Error below
 	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
@@ -66,11 +71,35 @@ func writeCSV(w io.Writer, reports []*Report, _ Options) error {
 				}
 				row = append(row, counts...)
 			}
-			c.Write(row)
+			c.Write(append(row, make([]string, len(header)-len(row))...))
+		}
+		if r.Slices != nil {
+			for _, s := range r.Slices.List {
+				c.Write(sliceRow(r, s, len(header)))
+			}
 		}
 	}
 	c.Flush()
 	return c.Error()
+}
+
+// sliceRow is a slice's row in a file of so many columns, the last four of which are for slices.
+func sliceRow(r *Report, s slicing.Slice, columns int) []string {
+	exact := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	}
+	row := make([]string, columns)
+	copy(row, []string{r.Dir, s.Metric, strconv.Itoa(s.N), strconv.Itoa(s.Failed), strconv.Itoa(s.NotApplicable),
+		exact(s.Mean), exact(s.Lo), exact(s.Hi), "", s.Method})
+	last := row[columns-4:]
+	last[0], last[1] = s.Column, s.Value
+	if s.Rest != nil {
+		last[2], last[3] = exact(&s.Rest.Difference), exact(&s.Rest.PHolm)
+	}
+	return row
 }
 
 // writeStudyCSV writes the tables, one after the other with an empty line between them, and numbers in full. An

@@ -19,6 +19,7 @@ type document struct {
 type section struct {
 	header []string
 	rows   [][]any // of strings, ints and the types below
+	texts  int     // how many columns from the first on are no numbers; 0: one
 
 	notes []string
 
@@ -80,7 +81,7 @@ func writeSections(w io.Writer, d *document, render func(table.Writer)) error {
 	return p.err
 }
 
-// tableOf makes the table of a section, whose columns after the first are numbers.
+// tableOf makes the table of a section, whose columns after the first ones are numbers.
 func tableOf(w io.Writer, s section) table.Writer {
 	var header []any
 	for _, name := range s.header {
@@ -94,7 +95,7 @@ func tableOf(w io.Writer, s section) table.Writer {
 		}
 		t.AppendRow(cells)
 	}
-	alignNumbers(t, len(s.header))
+	alignNumbers(t, max(s.texts, 1)+1, len(s.header))
 	return t
 }
 

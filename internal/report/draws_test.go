@@ -48,7 +48,7 @@ func TestDraws(t *testing.T) {
 			t.Errorf("passes %+v, want %+v", d.Passes, want)
 		}
 	}
-	if d := drawnRun(t, 4, View{Passes: []Threshold{{"a", 0.65}}}, rows...).Metrics[0].Drawn; d.All.Mean != 0.25 ||
+	if d := drawnRun(t, 4, View{Passes: []Threshold{{Metric: "a", Bound: 0.65}}}, rows...).Metrics[0].Drawn; d.All.Mean != 0.25 ||
 		d.Flips.Mean != 0.5 || d.Passes[0].All != (1+0.25+0+0.5)/4 {
 		t.Errorf("with a higher threshold %+v", *d)
 	}
@@ -113,9 +113,9 @@ func TestDrawsOfOtherMetrics(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	check("a/x is drawn once", View{Passes: []Threshold{{"a/x", 0.5}}})
-	check("b/y=1.5 is not in the metric's range", View{Passes: []Threshold{{"b", 1.5}}})
-	check(`no metric "c"`, View{Passes: []Threshold{{"c", 0.5}}})
+	check("a/x is drawn once", View{Passes: []Threshold{{Metric: "a/x", Bound: 0.5}}})
+	check("b/y=1.5 is not in the metric's range", View{Passes: []Threshold{{Metric: "b", Bound: 1.5}}})
+	check(`no metric "c"`, View{Passes: []Threshold{{Metric: "c", Bound: 0.5}}})
 	many := scored("s", "b/y", 1)
 	many.Score.Draws = []float64{1, 1, 1}
 	check("scores of 3 draws, of which the manifest says 2", View{}, many)

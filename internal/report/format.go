@@ -22,8 +22,8 @@ type format struct {
 	study func(w io.Writer, d *document) error                  // what a study found; nil: it is for runs only
 }
 
-// formats are a table for people, json and csv for programs, md for pages, junit for CI systems, html for browsers, and
-// unitxt for what reads its results.
+// formats are a table for people, json and csv for programs, md for pages, junit and github for CI systems, html for browsers,
+// unitxt for what reads its results, and openmetrics for Prometheus.
 var formats = []format{
 	{"table", writeTable, writeStudyTable},
 	{"json", writeJSON, writeStudyJSON},
@@ -32,6 +32,8 @@ var formats = []format{
 	{"junit", writeJUnit, nil},
 	{"html", writeHTML, writeStudyHTML},
 	{"unitxt", writeUnitxt, nil},
+	{"github", writeGitHub, nil},
+	{"openmetrics", writeOpenMetrics, nil},
 }
 
 // Formats lists the formats of a summary of runs.

@@ -70,17 +70,21 @@ func writeStudyHTML(w io.Writer, d *document) error {
 		if s.empty() {
 			continue
 		}
-		view := sectionView{Header: s.header, Notes: s.notes, Title: s.title, Lines: s.lines}
-		for _, row := range s.rows {
-			var cells []string
-			for _, cell := range row {
-				cells = append(cells, plain(fmt.Sprint(cell)))
-			}
-			view.Rows = append(view.Rows, cells)
-		}
-		v.Sections = append(v.Sections, view)
+		v.Sections = append(v.Sections, s.view())
 	}
 	return t.Execute(w, v)
+}
+
+func (s section) view() sectionView {
+	view := sectionView{Header: s.header, Notes: s.notes, Title: s.title, Lines: s.lines}
+	for _, row := range s.rows {
+		var cells []string
+		for _, cell := range row {
+			cells = append(cells, plain(fmt.Sprint(cell)))
+		}
+		view.Rows = append(view.Rows, cells)
+	}
+	return view
 }
 
 type (
@@ -113,6 +117,7 @@ type (
 	runView struct {
 		Title, Dir, Finished      string
 		Metrics                   []metricView
+		Slices                    []sectionView
 		Verdicts                  []Verdict
 		Notes                     []string
 		Facts                     []factView
@@ -152,6 +157,9 @@ func (r *Report) view(verdicts []Verdict) runView {
 	}
 	for i := range r.Metrics {
 		v.Metrics = append(v.Metrics, r.Metrics[i].view())
+	}
+	for _, s := range r.sliceSections() {
+		v.Slices = append(v.Slices, s.view())
 	}
 	for _, verdict := range verdicts {
 		if verdict.Run == r.Dir {

@@ -5,12 +5,14 @@ import (
 	"io"
 
 	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/slicing"
 	"github.com/assay-eval/assay/metrics"
 )
 
 // A JSON is the report that programs read. Its names stay as they are.
 type JSON struct {
-	Metrics    []JSONMetric `json:"metrics"` // of all the runs, one after the other
+	Metrics    []JSONMetric `json:"metrics"`          // of all the runs, one after the other
+	Slices     []JSONSlice  `json:"slices,omitempty"` // where --by asked for them
 	Thresholds []Verdict    `json:"thresholds,omitempty"`
 	Runs       []JSONRun    `json:"runs"`
 }
@@ -65,6 +67,12 @@ type JSONCalibrated struct {
 	By     string   `json:"by"` // what the scores were mapped to
 }
 
+// A JSONSlice is a metric's summary in a part of one run.
+type JSONSlice struct {
+	Run string `json:"run"`
+	slicing.Slice
+}
+
 // A JSONRun says which run the numbers are from.
 type JSONRun struct {
 	Dir      string        `json:"dir"`
@@ -78,6 +86,11 @@ func writeJSON(w io.Writer, reports []*Report, o Options) error {
 	for _, r := range reports {
 		for i := range r.Metrics {
 			out.Metrics = append(out.Metrics, r.Metrics[i].json(r.Dir, &r.Manifest.Config))
+		}
+		if r.Slices != nil {
+			for _, s := range r.Slices.List {
+				out.Slices = append(out.Slices, JSONSlice{r.Dir, s})
+			}
 		}
 		out.Runs = append(out.Runs, JSONRun{r.Dir, r.Manifest.Finished != nil, r.Samples, r.Manifest})
 	}

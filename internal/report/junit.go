@@ -10,6 +10,7 @@ import (
 // JUnit XML, as the CI systems read it: a suite for each run, and in it a test for each metric. A test
 // fails when its mean crosses a threshold and is in error when there are failures and no score at all.
 // What a metric could not score is in the test's output, where it does not turn a build red by itself.
+// Rows, if they are asked for ([Options.Rows]), follow as tests of their own, which all fail.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -32,6 +33,8 @@ type (
 	junitCase struct {
 		Name    string        `xml:"name,attr"`
 		Class   string        `xml:"classname,attr"`
+		File    string        `xml:"file,attr,omitempty"` // of the dataset, for a row
+		Line    int           `xml:"line,attr,omitempty"`
 		Failure *junitProblem `xml:"failure"`
 		Error   *junitProblem `xml:"error"`
 		Skipped *junitProblem `xml:"skipped"`
@@ -46,6 +49,11 @@ func writeJUnit(w io.Writer, reports []*Report, o Options) error {
 	var all junitSuites
 	for _, r := range reports {
 		s := r.junit(o.Verdicts)
+		for i := range o.Rows {
+			if row := &o.Rows[i]; row.Run == r.Dir {
+				s.add(row)
+			}
+		}
 		all.Tests += s.Tests
 		all.Failures += s.Failures
 		all.Errors += s.Errors
@@ -74,7 +82,7 @@ func (r *Report) junit(verdicts []Verdict) junitSuite {
 		var crossed []string
 		for _, v := range verdicts {
 			if v.Run == r.Dir && v.Metric == m.Name && !v.Passed {
-				crossed = append(crossed, v.Why)
+				crossed = append(crossed, when(v.Column != "", v.Column+"="+v.Value+": ")+v.Why)
 			}
 		}
 		switch {
@@ -91,6 +99,21 @@ func (r *Report) junit(verdicts []Verdict) junitSuite {
 		s.Cases = append(s.Cases, c)
 	}
 	return s
+}
+
+// add adds a row as a test that fails, or is in error where the row has no score.
+func (s *junitSuite) add(r *Row) {
+	dimension, _, _ := strings.Cut(r.Metric, "/")
+	c := junitCase{Name: r.Metric + ": " + r.Sample, Class: "assay." + dimension + ".rows", File: r.File, Line: r.Line}
+	s.Tests++
+	if problem := (&junitProblem{r.text()}); r.Score == nil {
+		c.Error = problem
+		s.Errors++
+	} else {
+		c.Failure = problem
+		s.Failures++
+	}
+	s.Cases = append(s.Cases, c)
 }
 
 // line says all of a summary in a line.

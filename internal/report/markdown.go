@@ -32,10 +32,13 @@ func writeMarkdown(w io.Writer, reports []*Report, o Options) error {
 		for i, note := range r.Notes() {
 			fmt.Fprintf(&b, "%s- %s\n", when(i == 0, "\n"), escape(note))
 		}
+		for _, s := range r.sliceSections() {
+			s.markdown(&b)
+		}
 	}
 	for i, v := range o.Verdicts {
-		fmt.Fprintf(&b, "%s- **%s** %s\n", when(i == 0, "\n"), when(v.Passed, "ok")+when(!v.Passed, "FAIL"),
-			escape(when(len(reports) > 1, v.Run+": ")+v.Metric+": "+v.Why))
+		fmt.Fprintf(&b, "%s- **%s** %s\n", when(i == 0, "\n"), v.Word(),
+			escape(when(len(reports) > 1, v.Run+": ")+v.What()+": "+v.Why))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

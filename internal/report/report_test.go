@@ -22,6 +22,7 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/runs/runstest"
+	"github.com/assay-eval/assay/internal/slicing"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
@@ -314,7 +315,7 @@ func TestThresholds(t *testing.T) {
 
 	fails := func(metric string, bound float64, want string) {
 		t.Helper()
-		if _, err := r.Judge([]Threshold{{metric, bound}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := r.Judge([]Threshold{{Metric: metric, Bound: bound}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", metric, err, want)
 		}
 	}
@@ -476,5 +477,127 @@ func TestManySamples(t *testing.T) {
 	if r.Metrics[0].N != n || r.Worst[0].rank != 0 || r.Worst[199].rank != 0 || r.Worst[0].Sample != "s0" ||
 		r.Worst[199].Sample != "s199000" {
 		t.Errorf("worst: %s to %s, %+v", r.Worst[0].Sample, r.Worst[len(r.Worst)-1].Sample, r.Metrics[0])
+	}
+}
+
+func TestParseThreshold(t *testing.T) {
+	check := func(s string, want Threshold) {
+		t.Helper()
+		if got, err := ParseThreshold(s); err != nil || got != want {
+			t.Errorf("%q: %+v, %v, want %+v", s, got, err, want)
+		}
+	}
+	check("a=0.5", Threshold{"a", 0.5, Held{}})
+	check("a/b@draws=5=0.5:lower", Threshold{"a/b@draws=5", 0.5, Held{Worst: true}})
+	check("a=0.5:lang", Threshold{"a", 0.5, Held{By: "lang"}})
+	check("a=0.5:mean:lower", Threshold{"a", 0.5, Held{By: "lower"}})
+	check("a=-1:lower:metadata.topic:en", Threshold{"a", -1, Held{true, "metadata.topic:en"}})
+	for _, bad := range []string{"a=0.5:", "a=0.5:lower:", "a=:lower", "a=Inf:lower"} {
+		if got, err := ParseThreshold(bad); err == nil {
+			t.Errorf("%q is read as %+v", bad, got)
+		}
+	}
+}
+
+// A gate at the interval's worse end takes the upper one where lower is better, and none where there is no interval.
+func TestWorseEnd(t *testing.T) {
+	r := run(t)
+	check := func(s string, passed bool, why string) {
+		t.Helper()
+		if v := judge(t, r, s)[0]; v.Passed != passed || !strings.HasPrefix(v.Why, why) {
+			t.Errorf("%s: %+v, want %v, %s", s, v, passed, why)
+		}
+	}
+	lo, hi := number(r.Metrics[0].Stats.Interval.Lo), number(r.Metrics[2].Stats.Interval.Hi)
+	check("faithfulness=0.4:lower", false, "the interval's lower end "+lo+" is under 0.4; the mean is 0.500")
+	check("faithfulness=0.3:lower", true, "the interval's lower end "+lo+" is within 0.3")
+	check("noise=0.4:lower", false, "the interval's upper end "+hi+" is over 0.4; the mean is 0.000")
+	check("noise=0.5:lower", true, "the interval's upper end")
+	r.Metrics[0].Stats.Interval = nil
+	check("faithfulness=0:lower", false, "there is no interval to hold to 0 (only 19 values: the interval is rough)")
+	if _, err := r.Judge([]Threshold{{"faithfulness", 0.5, Held{By: "lang"}}}); err == nil {
+		t.Error("a run that was not sliced is held to slices")
+	}
+}
+
+// sliced is run with two slices of a hostile name.
+func sliced(t *testing.T) *Report {
+	r := run(t)
+	half, tenth := 0.5, 0.1
+	r.Slices = &slicing.Slices{Columns: []string{"lang|" + hostile}, Tests: 1}
+	for i, worse := range []bool{true, false} {
+		r.Slices.List = append(r.Slices.List, slicing.Slice{Column: r.Slices.Columns[0],
+			Value: fmt.Sprint(hostile, i), Metric: r.Metrics[0].Name, N: 10 - 7*i, Failed: 1, Mean: &half, Lo: &tenth, Hi: &half, Worse: worse,
+			Rest: &slicing.Rest{Mean: 0.9, Difference: -0.4, Lo: &tenth, Hi: &half, P: 0.001, PHolm: 0.01}})
+	}
+	return r
+}
+
+func TestSlicesGolden(t *testing.T) {
+	r := sliced(t)
+	verdicts, err := r.Judge([]Threshold{{"faithfulness", 0.6, Held{By: r.Slices.Columns[0]}}})
+	if err != nil || len(verdicts) != 2 || verdicts[0].Passed || !verdicts[1].Skipped {
+		t.Fatalf("%+v, %v", verdicts, err)
+	}
+	rows := []Row{{Run: "out", Sample: hostile, Metric: r.Metrics[0].Name, Score: ptr(0.1), Why: "0.100 is under 0.6",
+		Because: &metrics.Finding{Kind: "claim", Text: hostile + "\n::error::" + strings.Repeat("x", 1000)},
+		File:    "a\n,b:.jsonl", Line: 3},
+		{Run: "out", Sample: "s", Metric: r.Metrics[1].Name, Why: "bad_reply: " + hostile}}
+	for _, format := range ourFormats() {
+		golden(t, "sliced."+format, render(t, Options{Format: format, Verdicts: verdicts, Rows: rows}, r))
+	}
+}
+
+// What a dataset says must not become a workflow command of its own.
+func TestGitHubIsSafe(t *testing.T) {
+	r := run(t)
+	var summary bytes.Buffer
+	var rows []Row
+	for range 30 {
+		rows = append(rows, Row{Sample: "a\r\n::set-output name=x::y", Metric: "m", Why: "bad\n::error::100%", File: "a,b:c\n", Line: 1})
+	}
+	out := render(t, Options{Format: "github", Rows: rows, Verdicts: judge(t, r, "faithfulness=0.9"), Summary: &summary}, r)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 1+mostAnnotations || !strings.HasPrefix(lines[0], "::error title=faithfulness/claims::") {
+		t.Fatalf("%d lines: %s", len(lines), out)
+	}
+	for _, line := range lines[1:] {
+		if strings.Count(line, "::") != 4 || !strings.HasPrefix(line, "::warning file=a%2Cb%3Ac") || !strings.HasSuffix(line, "100%25") ||
+			strings.ContainsRune(line, '\r') {
+			t.Errorf("%q", line)
+		}
+	}
+	if !strings.HasPrefix(summary.String(), "qa.jsonl: 24 rows") || strings.Contains(out, "24 rows") {
+		t.Errorf("the tables are not in the summary: %s", out)
+	}
+}
+
+// What holds for several metrics is said once, with the range of its counts.
+func TestNotesOnce(t *testing.T) {
+	m := runstest.Manifest("a/x", "b/y", "c/z", "d/v", "e/w", "f/u")
+	m.Finished = ptr(runs.Now())
+	var list []metrics.Result
+	for i := range 5 {
+		for k, name := range m.Names() {
+			r := scored(fmt.Sprint("s", i), name, float64((i*k)%4)/4)
+			if k == 1 && i == 4 || k == 5 && i > 2 {
+				r = without(r.Sample, name, metrics.NotApplicable, "none")
+			}
+			list = append(list, r)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b metrics.Result) int { return strings.Compare(a.Sample, b.Sample) })
+	r, err := Summarize(t.Context(), &m, each(list), View{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"a/x, e/w: all 5 values are 0: the interval says how far others could pull the mean",
+		"all 6 metrics: only 3 to 5 values: the interval is rough"}
+	if got := r.Notes(); !slices.Equal(got, want) {
+		t.Errorf("notes %q, want %q", got, want)
+	}
+	r.Metrics = append(r.Metrics, Summary{Metric: runs.Metric{Name: "g/t"}, N: 5})
+	if got := r.Notes()[1]; got != "a/x, b/y, c/z and 3 more: only 3 to 5 values: the interval is rough" {
+		t.Errorf("of seven metrics: %q", got)
 	}
 }

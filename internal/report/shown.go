@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 
@@ -15,6 +16,8 @@ type Options struct {
 	Format   string    // one of [Formats]
 	Color    bool      // the table is for a terminal that shows colours
 	Verdicts []Verdict // from [Report.Judge], of all the runs
+	Rows     []Row     // that junit and github list, the worst first
+	Summary  io.Writer // where github's tables go; nil: before its commands
 }
 
 // ranged reports whether a range must be shown, because not all are from 0 to 1.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/slicing"
 	"github.com/assay-eval/assay/internal/stats"
 	"github.com/assay-eval/assay/metrics"
 )
@@ -22,6 +23,8 @@ type Report struct {
 	Metrics  []Summary // in the manifest's order
 	Worst    []Case    // the samples with the lowest scores, worst first, at most 200
 	Failures []Case    // the first samples with a failure, in input order, at most 100
+
+	Slices *slicing.Slices // nil: by no column
 }
 
 // A Summary is a metric's mean over the samples that it could score, and the count of the others.
@@ -407,61 +410,6 @@ func (r *ranking) list() []Case {
 		return 0
 	})
 	return r.cases[:min(len(r.cases), mostWorst)]
-}
-
-// Notes are what a reader of the numbers should know, beginning with what weighs most.
-func (r *Report) Notes() []string {
-	var notes []string
-	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	data := r.Manifest.Config.Dataset
-	switch {
-	case r.Manifest.Finished == nil:
-		note("unfinished: %d of %d rows; the command that began this run goes on with it", r.Samples, data.Rows)
-	case r.Samples != data.Rows:
-		note("the results hold %d rows of %d: the file is not as it was written", r.Samples, data.Rows)
-	}
-	if data.BadRows > 0 {
-		note("%s of the dataset could not be read and %s left out", plural(data.BadRows, "row"), were(data.BadRows))
-	}
-	if r.pooled() {
-		note("the counts of all rows pooled, which weighs a row by what it counts: %s", r.pools())
-	}
-	for _, m := range r.Metrics {
-		if have := m.N + m.Failed + m.NotApplicable + m.NotAsked; have != r.Samples && r.Manifest.Finished != nil {
-			note("%s: results for %d of %d rows: the file is not as it was written", m.Name, have, r.Samples)
-		}
-		if m.Active != nil {
-			note("%s", m.askedNote(r.Manifest.Config.Budget))
-		}
-		if m.Failed > 0 {
-			note("%s: %d failed (%s)", m.Name, m.Failed, m.kinds())
-		}
-		for _, w := range m.Stats.Warnings {
-			note("%s: %s", m.Name, w)
-		}
-		if m.Spreads > 0 {
-			note("%s: the scores behind a row's have a standard deviation of %s, on average over %s", m.Name,
-				number(m.Spread), plural(m.Spreads, "row"))
-		}
-		if m.Drawn != nil {
-			note("%s: %s", m.Name, m.Drawn.note())
-		}
-		if m.LowerIsBetter {
-			note("%s: lower is better", m.Name)
-		}
-		if m.Calibration != nil {
-			note("%s: %s", m.Name, calibrationNote(m.Calibration, &r.Manifest.Config))
-		}
-		if c := m.Calibrated; c != nil {
-			note("%s, calibrated: %s", m.Name, calibrationNote(c.By, &r.Manifest.Config))
-			for _, w := range c.Stats.Warnings {
-				if !slices.Contains(m.Stats.Warnings, w) {
-					note("%s, calibrated: %s", m.Name, w)
-				}
-			}
-		}
-	}
-	return append(notes, r.Manifest.Notes...)
 }
 
 // askedNote says about how many rows a metric was asked, how they were chosen and what the mean of all would be.

@@ -28,6 +28,15 @@ func writeTable(w io.Writer, reports []*Report, o Options) error {
 			}
 			fmt.Fprintln(&b, faint(wrap(plain(note), 88)))
 		}
+		for _, section := range r.sliceSections() {
+			b.WriteByte('\n')
+			if section.header != nil {
+				tableOf(&b, section).Render()
+			}
+			for _, note := range section.notes {
+				fmt.Fprintln(&b, faint(wrap(note, 88)))
+			}
+		}
 	}
 	for i, v := range o.Verdicts {
 		if i == 0 {
@@ -110,18 +119,15 @@ func ifColor(color bool, c text.Color) text.Colors {
 }
 
 func (v Verdict) line(several, color bool) string {
-	word, c := "ok  ", text.FgGreen
-	if !v.Passed {
-		word, c = "FAIL", text.FgRed
-	}
+	word := fmt.Sprintf("%-4s", v.Word())
 	if color {
-		word = c.Sprint(word)
+		word = map[string]text.Color{"ok": text.FgGreen, "skip": text.Faint, "FAIL": text.FgRed}[v.Word()].Sprint(word)
 	}
-	name := v.Metric
+	name := v.What()
 	if several {
 		name = v.Run + ": " + name
 	}
-	return fmt.Sprintf("%s %s: %s", word, plain(name), v.Why)
+	return fmt.Sprintf("%s %s: %s", word, plain(name), plain(v.Why))
 }
 
 // wrap breaks a line at spaces, before the given width where it can, and indents what follows.

@@ -71,10 +71,11 @@ func NewTable(w io.Writer, header ...any) table.Writer {
 	return t
 }
 
-// alignNumbers has the columns from the second to the last stand to the right, as numbers do.
-func alignNumbers(t table.Writer, columns int) {
+// alignNumbers has the columns from the first number to the last column stand to the right, as numbers do. They are
+// counted from 1.
+func alignNumbers(t table.Writer, first, columns int) {
 	var list []table.ColumnConfig
-	for i := 2; i <= columns; i++ {
+	for i := first; i <= columns; i++ {
 		list = append(list, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
 	t.SetColumnConfigs(list)
@@ -95,6 +96,9 @@ func plural(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// Counted counts things for people: "1 row", "2 rows".
+func Counted(n int, what string) string { return plural(n, what) }
 
 func were(n int) string {
 	if n == 1 {

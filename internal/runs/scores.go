@@ -59,6 +59,25 @@ func LoadScores(ctx context.Context, dir string) (*Scores, error) {
 	return s, nil
 }
 
+// Only is s without all other samples, and without surveys: of a slice of a survey there is none.
+func (s *Scores) Only(samples map[string]bool) *Scores {
+	part := &Scores{Run: s.Run, Group: s.Group, Of: map[string]map[string]float64{}, Surveys: map[string]*stats.Survey{}}
+	for _, id := range s.Samples {
+		if samples[id] {
+			part.Samples = append(part.Samples, id)
+		}
+	}
+	for name, of := range s.Of {
+		part.Of[name] = map[string]float64{}
+		for _, id := range part.Samples {
+			if v, ok := of[id]; ok {
+				part.Of[name][id] = v
+			}
+		}
+	}
+	return part
+}
+
 // survey takes in a row that a metric might have been asked about.
 func (s *Scores) survey(r metrics.Result) {
 	if s.Surveys[r.Metric] == nil {

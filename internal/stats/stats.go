@@ -9,6 +9,7 @@
 //	probability.go          scores as probabilities: Brier score, log loss, expected calibration error
 //	calibrate.go            calibration maps (Platt, isotonic), chosen by k-fold cross-validation
 //	paired.go, power.go     paired comparisons: randomisation test, t-test, power, minimum detectable effect
+//	contrast.go             the mean of some rows against that of all others
 //	ppi.go                  prediction-powered inference: a few labels and many scores
 //	active.go               active inference: values of rows that were drawn with unequal probabilities
 //

@@ -1,4 +1,6 @@
-package report
+// Package export writes the results of runs, as they are, for other programs: a row for each result ([Scores]), a row for
+// each sample ([WideCSV], [WideParquet]), OpenTelemetry's events ([OTLP]). Summaries are package report's.
+package export
 
 import (
 	"context"
@@ -24,20 +26,16 @@ type flat struct {
 	OutputTokens int64    `parquet:"output_tokens"`
 }
 
-// WriteScores writes the results of runs as a Parquet file, a row for each sample and metric in the order of the runs.
+// Scores writes the results of runs as a Parquet file, a row for each sample and metric in the order of the runs.
 // It returns how many there are.
-func WriteScores(ctx context.Context, w io.Writer, dirs ...string) (n int, err error) {
+func Scores(ctx context.Context, w io.Writer, list ...*runs.Run) (n int, err error) {
 	out := pq.NewGenericWriter[flat](w, pq.Compression(&pq.Snappy), pq.MaxRowsPerRowGroup(1<<17))
-	for _, dir := range dirs {
-		run, err := runs.Open(dir)
-		if err != nil {
-			return 0, err
-		}
+	for _, run := range list {
 		for r, err := range run.Results(ctx) {
 			if err != nil {
 				return 0, err
 			}
-			row := flat{Run: dir, Sample: r.Sample, Group: some(r.Group), Metric: r.Metric, Error: some(r.Error),
+			row := flat{Run: run.Dir, Sample: r.Sample, Group: some(r.Group), Metric: r.Metric, Error: some(r.Error),
 				Kind: some(string(r.Kind)), Calls: int64(len(r.Calls))}
 			if r.Score != nil {
 				row.Score = &r.Score.Value

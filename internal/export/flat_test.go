@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"bytes"
@@ -12,18 +12,19 @@ import (
 )
 
 // Every result of every run is a row, and what a result does not have is null.
-func TestWriteScores(t *testing.T) {
+func TestScores(t *testing.T) {
 	names := []string{"a/x", "b/y"}
 	var all []metrics.Result
 	for i := range 5 {
-		all = append(all, scored(fmt.Sprint("s", i), "a/x", float64(i)/10),
+		all = append(all, runstest.Scored(fmt.Sprint("s", i), "a/x", float64(i)/10),
 			metrics.Result{Sample: fmt.Sprint("s", i), Metric: "b/y", Error: "no verdict", Kind: metrics.BadReply})
 	}
 	all[0].Group, all[0].Calls, all[0].Cost = "g", []string{"k1", "k2"}, &metrics.Cost{PromptTokens: 7, OutputTokens: 3}
 	dir := filepath.Join(t.TempDir(), "run")
 	runstest.Write(t, dir, runstest.Manifest(names...), all...)
 	var b bytes.Buffer
-	n, err := WriteScores(t.Context(), &b, dir, dir)
+	run := opened(t, dir)
+	n, err := Scores(t.Context(), &b, run, run)
 	if err != nil || n != 2*len(all) {
 		t.Fatalf("%d rows, %v", n, err)
 	}
@@ -49,8 +50,5 @@ func TestWriteScores(t *testing.T) {
 	}
 	if rows[0].PromptTokens != 7 || rows[0].OutputTokens != 3 || *rows[0].Group != "g" {
 		t.Errorf("%+v", rows[0])
-	}
-	if _, err := WriteScores(t.Context(), &b, t.TempDir()); err == nil {
-		t.Error("a folder without a run was read")
 	}
 }
