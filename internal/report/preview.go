@@ -141,7 +141,7 @@ func Pilot(w io.Writer, p *preview.Pilot) error {
 	}
 	tried := len(p.Tried)
 	t := NewTable(w, "metric", "scored", "failed", "n/a", "calls", "from the cache", "prompt tokens", "reply tokens", "seconds", "calls for all rows")
-	alignNumbers(t, 10)
+	alignNumbers(t, 2, 10)
 	calls := 0
 	for _, m := range p.Metrics {
 		all := m.Calls * p.Rows / max(1, tried)
