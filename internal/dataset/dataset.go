@@ -1,5 +1,5 @@
 // Package dataset reads samples from files: JSON Lines, a JSON array, CSV, TSV and TREC runs, as they are or
-// compressed with gzip or zstd, and Parquet.
+// compressed with gzip or zstd, Parquet, and Inspect's logs.
 //
 // The path of a row:
 //
@@ -17,6 +17,7 @@
 package dataset
 
 import (
+	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,7 +37,7 @@ import (
 // Options say how to read a dataset.
 type Options struct {
 	Map map[string]string // field to column: {"question": "query"}; it goes before any recognised name
-	// "jsonl", "json", "csv", "tsv", "parquet" or "trec"; "": as the file's name or content says
+	// "jsonl", "json", "csv", "tsv", "parquet", "eval" or "trec"; "": as the file's name or content says
 	Format string
 	Limit  int // read so many samples, the bad rows not counted; 0: all of them
 
@@ -415,6 +416,7 @@ type input struct {
 	io.Reader // the content, decompressed and hashed
 	file      *os.File
 	rows      *parquet.File // if that is the format
+	samples   []*zip.File   // if it is an Inspect log
 	format    string
 	hash      hash.Hash
 	closers   []io.Closer

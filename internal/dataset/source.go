@@ -89,6 +89,8 @@ func (s *source) open(format string) (*input, error) {
 	}
 	if in.format, err = formatOf(s.name, format, start); err == nil && in.format == "parquet" {
 		in.rows, err = openParquet(s, in)
+	} else if err == nil && in.format == "eval" {
+		in.samples, err = openEval(s, in)
 	}
 	if err != nil {
 		in.Close()
@@ -164,7 +166,7 @@ func (f *input) decompress(r io.Reader) (io.Reader, error) {
 
 // formatOf tells the format: as asked for, by the file's name, or by how its content starts.
 func formatOf(name, format string, start []byte) (string, error) {
-	known := []string{"jsonl", "json", "csv", "tsv", "parquet", "trec"}
+	known := []string{"jsonl", "json", "csv", "tsv", "parquet", "eval", "trec"}
 	if format != "" && !slices.Contains(known, format) {
 		return "", fmt.Errorf("unknown dataset format %q: it is one of %s", format, strings.Join(known, ", "))
 	}
@@ -174,7 +176,7 @@ func formatOf(name, format string, start []byte) (string, error) {
 		format = strings.TrimPrefix(filepath.Ext(base), ".")
 	}
 	switch format {
-	case "jsonl", "csv", "tsv", "trec", "parquet":
+	case "jsonl", "csv", "tsv", "trec", "parquet", "eval":
 		return format, nil
 	case "pq":
 		return "parquet", nil
@@ -189,6 +191,8 @@ func formatOf(name, format string, start []byte) (string, error) {
 		return "jsonl", nil // empty in any format
 	case parquet.Is(start):
 		return "parquet", nil
+	case isZip(start):
+		return "eval", nil
 	case start[0] == '[':
 		return "json", nil
 	case start[0] == '{' && holdsLines(start):
@@ -258,6 +262,8 @@ func (f *input) records() iter.Seq2[record, error] {
 		return readTREC(r)
 	case "parquet":
 		return readParquet(f.rows)
+	case "eval":
+		return readEval(f.samples)
 	}
 	return readLines(r)
 }

@@ -68,6 +68,11 @@ func TestTraces(t *testing.T) {
 			[]string{"compares likelihoods"}},
 		"inspect.json": {"Inspect log", metrics.Sample{ID: "1", Group: "1", References: []string{"At six."}, ToolCalls: called,
 			History: []metrics.Turn{{Role: "system", Said: "Be short."}}}, []string{"--map contexts=metadata.MEMBER"}},
+		"inspect.eval": {"Inspect log", metrics.Sample{ID: "1", Group: "1", References: []string{"At six."}, ToolCalls: called,
+			History: []metrics.Turn{{Role: "system", Said: "Be short."}}}, []string{"--map contexts=metadata.MEMBER"}},
+		// written by OpenTelemetry's own exporter for JavaScript with OpenInference's names of attributes
+		"openinference_js.jsonl": {"OpenInference: OTLP spans (json", metrics.Sample{ID: "8da517853fe3e8517d74259ef586816e",
+			Group: "s1", Contexts: both, ContextIDs: ids, ToolCalls: called}, nil},
 		"promptfoo.json": {"promptfoo", metrics.Sample{ID: "test-0/prompt-0", Group: "test-0", Contexts: both[:1],
 			References: []string{"At six."}}, nil},
 		"deepeval.json": {"DeepEval", metrics.Sample{ID: "row-1", Contexts: both, References: []string{"At six."},
@@ -102,7 +107,7 @@ func TestTraces(t *testing.T) {
 		}
 	}
 	files, err := os.ReadDir("testdata/traces")
-	if err != nil || len(files) != 26 {
+	if err != nil || len(files) != 28 {
 		t.Errorf("%d files, %v: each must be tested", len(files), err)
 	}
 }

@@ -3,6 +3,7 @@ package preview
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +19,7 @@ type Pilot struct {
 	Rows    int           `json:"rows"`  // of the dataset
 	Tried   []string      `json:"tried"` // the ids of the rows that were scored
 	Metrics []MetricPilot `json:"metrics"`
-	// Seconds are how long all rows would take at the pilot's rate, all metrics together. The time to load models is not in it.
+	// Seconds are how long all rows would take at the rate of the pilot's rows after the first, all metrics together. The time to load models is not in it.
 	// A run serves more rows at once than the pilot has, and so is rarely slower; nil where most of the pilot's answers came
 	// from the cache, which tells nothing.
 	Seconds *float64 `json:"seconds,omitempty"`
@@ -35,6 +36,7 @@ type MetricPilot struct {
 	PromptTokens  int     `json:"prompt_tokens"` // of those that say so; what they share with others included
 	OutputTokens  int     `json:"output_tokens"`
 	Seconds       float64 `json:"seconds"`          // for the pilot's rows
+	First         float64 `json:"first_seconds"`    // of those, for the first row, which computes what prompts have in common
 	Prompt        string  `json:"prompt,omitempty"` // the first that was asked
 }
 
@@ -49,23 +51,34 @@ func Try(ctx context.Context, r *dataset.Reader, rows int, ms []metrics.Metric, 
 	if err != nil {
 		return nil, err
 	}
+	if len(samples) == 0 {
+		return nil, errors.New("no row to score")
+	}
 	for _, s := range samples {
 		p.Tried = append(p.Tried, s.ID)
 	}
-	seconds, computed, asked := 0.0, 0, 0
+	seconds, computed, asked := 0.0, 0, 0 // of all rows; of the pilot
 	for _, m := range ms {
 		one, err := try(ctx, samples, m, models, calls)
 		if err != nil {
 			return nil, err
 		}
 		p.Metrics = append(p.Metrics, one)
-		seconds, computed, asked = seconds+one.Seconds, computed+one.Computed, asked+one.Calls
+		seconds += one.First + one.rate(len(samples))*float64(p.Rows-1)
+		computed, asked = computed+one.Computed, asked+one.Calls
 	}
-	if len(samples) > 0 && 2*computed >= asked {
-		all := seconds * float64(p.Rows) / float64(len(samples))
-		p.Seconds = &all
+	if 2*computed >= asked {
+		p.Seconds = &seconds
 	}
 	return p, nil
+}
+
+// rate is how many seconds a row takes, the first apart where there are others.
+func (m MetricPilot) rate(rows int) float64 {
+	if rows == 1 {
+		return m.First
+	}
+	return (m.Seconds - m.First) / float64(rows-1)
 }
 
 // evenly returns so many samples that lie evenly over the dataset.
@@ -100,28 +113,40 @@ func try(ctx context.Context, samples []*metrics.Sample, m metrics.Metric, model
 	}
 	before, _ := calls()
 	start := time.Now()
-	err := metrics.Run(ctx, func(yield func(*metrics.Sample, error) bool) {
-		for _, s := range samples {
-			if !yield(s, nil) {
-				return
+	score := func(samples []*metrics.Sample) error {
+		return metrics.Run(ctx, each(samples), []metrics.Metric{m}, watched, metrics.Options{}, func(r metrics.Result) error {
+			switch {
+			case r.Score != nil:
+				one.Scored++
+			case r.Kind == metrics.NotApplicable:
+				one.NotApplicable++
+			default:
+				one.Failed++
 			}
-		}
-	}, []metrics.Metric{m}, watched, metrics.Options{}, func(r metrics.Result) error {
-		switch {
-		case r.Score != nil:
-			one.Scored++
-		case r.Kind == metrics.NotApplicable:
-			one.NotApplicable++
-		default:
-			one.Failed++
-		}
-		return nil
-	})
+			return nil
+		})
+	}
+	err := score(samples[:1])
+	one.First = time.Since(start).Seconds()
+	if err == nil && len(samples) > 1 {
+		err = score(samples[1:])
+	}
 	after, _ := calls()
 	one.Seconds = time.Since(start).Seconds()
 	one.Calls, one.Computed = log.calls, int(after-before)
 	one.PromptTokens, one.OutputTokens, one.Prompt = log.prompt, log.output, log.first
 	return one, err
+}
+
+// each yields samples.
+func each(samples []*metrics.Sample) iter.Seq2[*metrics.Sample, error] {
+	return func(yield func(*metrics.Sample, error) bool) {
+		for _, s := range samples {
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
 }
 
 // A watch counts what models are asked.

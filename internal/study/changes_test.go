@@ -15,6 +15,8 @@ var harmless = map[string]string{
 	"Dataset.Rows":             "follows from the content and the limit",
 	"Dataset.BadRows":          "likewise",
 	"Dataset.Limit":            "other samples, and the same scores of those in both",
+	"Dataset.Where[0]":         "likewise",
+	"Dataset.Sample":           "likewise",
 	"Metrics[0].Name":          "metrics are matched by their names",
 	"Metrics[0].Doc":           "words",
 	"Metrics[0].Source":        "words",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // isLlamaIndex: a Response of a query engine.
@@ -216,6 +217,7 @@ func isInspect(r Record) bool {
 }
 
 func inspectRow(r Record, n *notes) (row Row) {
+	r = attach(r.any(), object(r["attachments"])).(map[string]any)
 	id := text(r["id"])
 	if epoch := text(r["epoch"]); epoch != "" && epoch != "1" {
 		id += "#" + epoch
@@ -243,6 +245,29 @@ func inspectRow(r Record, n *notes) (row Row) {
 		row.put(name, r[name])
 	}
 	return row
+}
+
+// attach puts attachments, which Inspect keeps beside the sample, in the places that name them.
+func attach(v any, attachments map[string]any) any {
+	switch v := v.(type) {
+	case string:
+		if name, ok := strings.CutPrefix(v, "attachment://"); ok && attachments[name] != nil {
+			return attachments[name]
+		}
+	case map[string]any:
+		attached := make(map[string]any, len(v))
+		for key, value := range v {
+			attached[key] = attach(value, attachments)
+		}
+		return attached
+	case []any:
+		attached := make([]any, len(v))
+		for i := range v {
+			attached[i] = attach(v[i], attachments)
+		}
+		return attached
+	}
+	return v
 }
 
 // isPromptfoo: the results that promptfoo eval -o writes as JSON.
