@@ -67,7 +67,7 @@ func TestImports(t *testing.T) {
 		"internal/testset": {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus",
 			"internal/dataset"},
 		"internal/report": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/stats",
-			"internal/runs", "internal/study"},
+			"internal/runs", "internal/study", "internal/exhibit"},
 		"cmd/assay": nil, // anything but internal/stats
 
 		"internal/parquet/bounds": {},

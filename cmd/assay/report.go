@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/study/labels"
 )
 
 const reportHelp = `
@@ -64,12 +66,18 @@ func reportCommand(ctx context.Context, s *std, args []string) error {
 	for i := range given {
 		view.Calibrations = append(view.Calibrations, &given[i].Calibration)
 	}
+	if *format == "html" {
+		view.Cases = report.PageCases
+	}
 	var reports []*report.Report
 	var verdicts []report.Verdict
 	for _, dir := range f.Args() {
 		r, err := report.Load(ctx, dir, view)
 		if err != nil {
 			return err
+		}
+		if *format == "html" {
+			s.texts(ctx, r)
 		}
 		vs, err := r.Judge(thresholds)
 		if err != nil {
@@ -86,6 +94,15 @@ func reportCommand(ctx context.Context, s *std, args []string) error {
 		return err
 	}
 	return failed(verdicts)
+}
+
+// texts gives a report the samples that its page shows. Without their dataset it shows the scores and findings alone.
+func (s *std) texts(ctx context.Context, r *report.Report) {
+	var err error
+	var source labels.Source
+	if r.Texts, err = source.Samples(ctx, &runs.Run{Dir: r.Dir, Manifest: r.Manifest}, r.Shown()); err != nil {
+		s.note("%s is shown without the texts of its samples: %v", r.Dir, err)
+	}
 }
 
 // parseThresholds reads a list of METRIC=VALUE.

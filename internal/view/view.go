@@ -167,7 +167,7 @@ func (v *Viewer) route() {
 		}
 	}
 	v.routes.HandleFunc("GET /page.css", file("text/css", exhibit.Style+pageStyle))
-	v.routes.HandleFunc("GET /page.js", file("text/javascript", pageScript))
+	v.routes.HandleFunc("GET /page.js", file("text/javascript", pageScript+exhibit.Script))
 	v.routes.HandleFunc("GET /{$}", v.page("page"))
 	v.routes.HandleFunc("GET /list", v.page("list"))
 	v.routes.HandleFunc("GET /sample", v.page("sample"))
