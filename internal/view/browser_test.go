@@ -49,7 +49,7 @@ func browse(t *testing.T, base string) *visit {
 	t.Cleanup(stop)
 	ctx, stop := chromedp.NewContext(alloc)
 	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, 3*time.Minute)
+	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(stop)
 	v := &visit{t: t, ctx: ctx, base: base}
 	chromedp.ListenTarget(ctx, func(event any) {
