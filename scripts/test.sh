@@ -27,6 +27,9 @@ if [ -z "${ASSAY_TEST_LLAMA_SERVER:-}" ]; then
 	ASSAY_TEST_LLAMA_SERVER=$(scripts/llama-server.sh)
 	export ASSAY_TEST_LLAMA_SERVER
 fi
+# For the page of assay view in a real browser, where there is one: Debian's chromium. The rules of accessibility are axe-core's.
+ASSAY_TEST_AXE=$(scripts/axe.sh)
+export ASSAY_TEST_AXE
 for file in "$ASSAY_TEST_LIB" "$ASSAY_TEST_JUDGE" "$ASSAY_TEST_EMBED" "$ASSAY_TEST_MINILM" "$ASSAY_TEST_OLLAMA" \
 	"$ASSAY_TEST_LLAMA_SERVER"; do
 	[ -e "$file" ] || {

@@ -71,7 +71,7 @@ func TestImports(t *testing.T) {
 		"internal/testset": {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus",
 			"internal/dataset"},
 		"internal/report": {"backend", "internal/preview", "metrics", "metrics/all", "metrics/prompts", "internal/slicing", "internal/stats",
-			"internal/runs", "internal/study"},
+			"internal/runs", "internal/study", "internal/exhibit"},
 		"internal/slicing": {"metrics", "internal/dataset", "internal/runs", "internal/stats", "internal/study/labels"},
 		"internal/export":  {"metrics", "internal/runs", "internal/slicing"},
 		"internal/gate":    {"metrics", "internal/report", "internal/runs", "internal/slicing", "internal/study"},

@@ -12,6 +12,8 @@ import (
 
 	"github.com/assay-eval/assay/internal/gate"
 	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/study/labels"
 )
 
 const reportHelp = `
@@ -127,11 +129,17 @@ func (o *reportOptions) gate(s *std) (*gate.Gate, report.View, error) {
 
 func (o *reportOptions) report(ctx context.Context, s *std, g *gate.Gate, view report.View, dirs []string) error {
 	shown := report.Options{Format: o.format, Color: s.outTerm && o.output == ""}
+	if o.format == "html" {
+		view.Cases = report.PageCases
+	}
 	var reports []*report.Report
 	for _, dir := range dirs {
 		out, err := g.Open(ctx, dir, view)
 		if err != nil {
 			return err
+		}
+		if o.format == "html" {
+			s.texts(ctx, out.Report)
 		}
 		reports = append(reports, out.Report)
 		shown.Verdicts, shown.Rows = append(shown.Verdicts, out.Verdicts...), append(shown.Rows, out.Rows...)
@@ -152,6 +160,15 @@ func (o *reportOptions) report(ctx context.Context, s *std, g *gate.Gate, view r
 		return err
 	}
 	return failed(shown.Verdicts)
+}
+
+// texts gives a report the samples that its page shows. Without their dataset it shows the scores and findings alone.
+func (s *std) texts(ctx context.Context, r *report.Report) {
+	var err error
+	var source labels.Source
+	if r.Texts, err = source.Samples(ctx, &runs.Run{Dir: r.Dir, Manifest: r.Manifest}, r.Shown()); err != nil {
+		s.note("%s is shown without the texts of its samples: %v", r.Dir, err)
+	}
 }
 
 // parseThresholds reads a list of METRIC=VALUE.

@@ -26,8 +26,8 @@ one it is the folder that you are in. A run that goes on is shown as far as it i
   assay view results --labels labels.jsonl         label rows by key while you read them
 
 Keys: j and k the next row and the one before, n the next weak one (or the next without a label), / search.
-Search finds beginnings of words; "words in quotation marks" as they stand, -word leaves out, answer:word looks in one
-column (id, question, answer, contexts, reasons).
+Search finds rows with all of the words: begin* is the beginning of one, "words in quotation marks" stand so, -word is not
+there, and answer:word is in one column (id, question, answer, contexts, reasons).
 
 Labels go into the file that assay label writes, too, marked as come upon: they are no fair sample for assay ppi.
 The page is for this machine alone, asks for nothing from elsewhere, and writes nothing but labels. Indexes over the runs

@@ -36,6 +36,7 @@ type Exhibit struct {
 	Others     []Said // further columns that are plain: their name, what they hold
 	Results    []Result
 	ID         string // begins the ids of its elements, where a page has several exhibits
+	Static     bool   // the page cannot ask for another focus, nor for the answers of models
 
 	joined int // findings so far
 }

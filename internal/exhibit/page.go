@@ -13,6 +13,11 @@ var templates string
 //go:embed exhibit.css
 var Style string
 
+// Script lights up what a finding is joined to, as the pointer or the keyboard comes to either.
+//
+//go:embed exhibit.js
+var Script string
+
 // Template returns a new set of templates, to which a page adds its own. The one named "exhibit" shows an [Exhibit]: its
 // links with data-focus name a metric whose findings to join, those with data-call the key of a model's answer.
 func Template() (*template.Template, error) {

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/assay-eval/assay/metrics"
+	"github.com/assay-eval/assay/internal/exhibit"
 )
 
 //go:embed page/page.html
@@ -33,21 +32,29 @@ const (
 // writeHTML writes one page that needs nothing else. Whatever models and datasets say is untrusted: the
 // template escapes it, and the page's policy lets only our own style and script run, by their hashes.
 func writeHTML(w io.Writer, reports []*Report, o Options) error {
-	t, err := template.New("page").Parse(pageTemplate)
+	t, err := exhibit.Template()
+	if err == nil {
+		t, err = t.New("page").Parse(pageTemplate)
+	}
 	if err != nil {
 		return err
 	}
+	style, script := exhibit.Style+pageStyle, pageScript+exhibit.Script
 	v := pageView{
 		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
-			source(pageStyle), source(pageScript)),
-		Style:  template.CSS(pageStyle),
-		Script: template.JS(pageScript),
+			source(style), source(script)),
+		Style:  template.CSS(style),
+		Script: template.JS(script),
 		Tool:   "assay",
 	}
-	for _, r := range reports {
+	for i, r := range reports {
 		v.Title = strings.TrimPrefix(v.Title+", "+r.Dir, ", ")
 		v.Tool = r.Manifest.Tool
-		v.Runs = append(v.Runs, r.view(o.Verdicts))
+		run, err := r.view(t, fmt.Sprintf("r%d", i+1), o.Verdicts)
+		if err != nil {
+			return err
+		}
+		v.Runs = append(v.Runs, run)
 	}
 	return t.Execute(w, v)
 }
@@ -61,10 +68,11 @@ func writeStudyHTML(w io.Writer, d *document) error {
 	if err != nil {
 		return err
 	}
+	style := exhibit.Style + pageStyle
 	v := studyView{
 		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; base-uri 'none'; form-action 'none'",
-			source(pageStyle)),
-		Style: template.CSS(pageStyle),
+			source(style)),
+		Style: template.CSS(style),
 	}
 	for _, s := range d.sections {
 		if s.empty() {
@@ -123,6 +131,8 @@ type (
 		Facts                     []factView
 		Failures, Worst           []caseView
 		FailuresShown, WorstShown string
+		Packs                     []string // further samples: their markup between NULs, deflated, in base64
+		Plain, PerPack            int      // how many samples are not packed, and how many are in each pack
 	}
 	metricView struct {
 		Name, Doc, Mean, Interval     string
@@ -138,19 +148,12 @@ type (
 	factView struct{ Name, Value string }
 	caseView struct {
 		Sample  string
-		Results []resultView
-	}
-	resultView struct {
-		Metric, Dimension, Value, Class, Error, More string
-		Findings                                     []findingView
-	}
-	findingView struct {
-		Kind, Value, Where, Reason, Class string
-		Parts                             []metrics.Part
+		Exhibit *exhibit.Exhibit // nil: it is packed
+		Results []exhibit.Result // of which the line tells the values
 	}
 )
 
-func (r *Report) view(verdicts []Verdict) runView {
+func (r *Report) view(t *template.Template, id string, verdicts []Verdict) (runView, error) {
 	v := runView{Title: r.title(), Dir: r.Dir, Notes: r.Notes(), Facts: r.facts()}
 	if f := r.Manifest.Finished; f != nil {
 		v.Finished = f.Format("2006-01-02 15:04 MST")
@@ -166,23 +169,32 @@ func (r *Report) view(verdicts []Verdict) runView {
 			v.Verdicts = append(v.Verdicts, verdict)
 		}
 	}
-	for _, c := range r.Failures {
-		v.Failures = append(v.Failures, r.caseView(c))
+	for i, c := range r.Failures {
+		v.Failures = append(v.Failures, r.caseView(fmt.Sprintf("%sf%d-", id, i), c))
 	}
-	for _, c := range r.Worst {
-		v.Worst = append(v.Worst, r.caseView(c))
+	var pack packer
+	for i, c := range r.Worst {
+		shown := r.caseView(fmt.Sprintf("%ss%d-", id, i), c)
+		if i >= mostPlain {
+			if err := pack.add(t, shown.Exhibit); err != nil {
+				return v, err
+			}
+			shown.Exhibit = nil
+		}
+		v.Worst = append(v.Worst, shown)
 	}
+	v.Packs, v.Plain, v.PerPack = pack.close(), mostPlain, perPack
 	v.FailuresShown = plural(len(v.Failures), "sample") + " with a failed metric."
 	if len(v.Failures) == mostFailures {
 		v.FailuresShown = fmt.Sprintf("The first %d samples with a failed metric; results.jsonl has them all.",
 			mostFailures)
 	}
 	v.WorstShown = fmt.Sprintf("All %d samples with a score, the lowest score first.", len(v.Worst))
-	if len(v.Worst) == mostWorst {
+	if len(v.Worst) < r.scored {
 		v.WorstShown = fmt.Sprintf("The %d samples with the lowest scores, of %d; results.jsonl has them all.",
-			mostWorst, r.Samples)
+			len(v.Worst), r.Samples)
 	}
-	return v
+	return v, nil
 }
 
 func (s *Summary) view() metricView {
@@ -250,84 +262,10 @@ func (r *Report) facts() []factView {
 		factView{"tool", r.Manifest.Tool})
 }
 
-func (r *Report) caseView(c Case) caseView {
-	v := caseView{Sample: clip(c.Sample)}
-	for _, res := range c.Results {
-		v.Results = append(v.Results, r.resultView(res))
-	}
-	return v
-}
-
-func (r *Report) resultView(res metrics.Result) resultView {
-	v := resultView{Metric: res.Metric}
-	v.Dimension, _, _ = strings.Cut(res.Metric, "/")
-	if res.Score == nil {
-		v.Value, v.Class, v.Error = "failed", "bad", clip(string(res.Kind)+": "+res.Error)
-		switch res.Kind {
-		case metrics.NotApplicable:
-			v.Value, v.Class, v.Error = "n/a", "none", clip(res.Error)
-		case metrics.NotAsked:
-			v.Value, v.Class, v.Error = "not asked", "none", ""
-		}
-		return v
-	}
-	v.Value, v.Class = number(res.Score.Value), r.class(res.Metric, res.Score.Value)
-	for i, f := range res.Score.Because {
-		if i == mostFindings {
-			v.More = fmt.Sprintf("%d more: results.jsonl has them all.", len(res.Score.Because)-i)
-			break
-		}
-		fv := findingView{Kind: f.Kind, Parts: clipParts(f.Parts()), Where: clip(f.Where), Reason: clip(f.Reason)}
-		if f.Value != nil {
-			fv.Value = number(*f.Value)
-		}
-		switch {
-		case f.Verdict == nil:
-		case *f.Verdict:
-			fv.Class, fv.Kind = "good", "✓ "+f.Kind
-		default:
-			fv.Class, fv.Kind = "bad", "✗ "+f.Kind
-		}
-		v.Findings = append(v.Findings, fv)
-	}
-	return v
-}
-
-// class says in thirds of the range how good a score is.
-func (r *Report) class(name string, value float64) string {
-	m, err := r.Manifest.Find(name)
-	if err != nil {
-		return ""
-	}
-	share := m.Share(value)
-	if m.LowerIsBetter {
-		share = 1 - share
-	}
-	switch {
-	case share < 1.0/3:
-		return "bad"
-	case share < 2.0/3:
-		return "middle"
-	}
-	return "good"
-}
-
-// clipParts is clip for a text that is cut into parts.
-func clipParts(parts []metrics.Part) []metrics.Part {
-	left := mostText
-	for i, p := range parts {
-		n := utf8.RuneCountInString(p.Text)
-		if left -= n; left < 0 {
-			runes := []rune(p.Text)
-			p.Text = string(runes[:n+left])
-			more := -left
-			for _, rest := range parts[i+1:] {
-				more += utf8.RuneCountInString(rest.Text)
-			}
-			return append(slices.Clone(parts[:i]), p, metrics.Part{Text: fmt.Sprintf(" … (%d more characters)", more)})
-		}
-	}
-	return parts
+func (r *Report) caseView(id string, c Case) caseView {
+	e := exhibit.Of(r.Texts[c.Sample], c.Results, &r.Manifest, "", exhibit.Limits{Text: mostText, Findings: mostFindings})
+	e.ID, e.Static = id, true
+	return caseView{Sample: clip(c.Sample), Exhibit: e, Results: e.Results}
 }
 
 // clip bounds a text, and says that it did.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,21 @@ type Report struct {
 	Manifest runs.Manifest
 	Samples  int       // that have results
 	Metrics  []Summary // in the manifest's order
-	Worst    []Case    // the samples with the lowest scores, worst first, at most 200
+	Worst    []Case    // the samples with the lowest scores, worst first, at most [View.Cases]
 	Failures []Case    // the first samples with a failure, in input order, at most 100
 
-	Slices *slicing.Slices // nil: by no column
+	Slices *slicing.Slices            // nil: by no column
+	Texts  map[string]*metrics.Sample // of Worst and Failures, for a page; those that are not known are missing
+	scored int                        // samples with a score
+}
+
+// Shown are the samples that a page of the report shows.
+func (r *Report) Shown() map[string]bool {
+	shown := map[string]bool{}
+	for _, c := range slices.Concat(r.Worst, r.Failures) {
+		shown[c.Sample] = true
+	}
+	return shown
 }
 
 // A Summary is a metric's mean over the samples that it could score, and the count of the others.
@@ -57,7 +69,7 @@ type Case struct {
 
 const (
 	bins         = 10
-	mostWorst    = 200
+	mostWorst    = 200 // where a view does not say
 	mostFailures = 100
 	mostStrata   = 1000 // into which rows are cut to be drawn from
 )
@@ -66,7 +78,11 @@ const (
 type View struct {
 	Calibrations []*runs.Calibration // the scores of their metrics are read as the probabilities that they make of them
 	Passes       []Threshold         // from which on a draw passes; of other metrics, from the middle of the range on
+	Cases        int                 // how many of the worst samples are kept, in memory; 0: 200
 }
+
+// PageCases are how many samples a page shows: it opens at once with so many.
+const PageCases = 10_000
 
 // Load reads a run folder and summarises it.
 func Load(ctx context.Context, dir string, v View) (*Report, error) {
@@ -88,6 +104,7 @@ func Load(ctx context.Context, dir string, v View) (*Report, error) {
 func Summarize(ctx context.Context, m *runs.Manifest, results iter.Seq2[metrics.Result, error],
 	v View) (*Report, error) {
 	s := newSummarizer(m)
+	s.worst.most = cmp.Or(v.Cases, mostWorst)
 	if err := s.given(); err != nil {
 		return nil, err
 	}
@@ -324,6 +341,7 @@ func (s *summarizer) report(ctx context.Context) *Report {
 		Samples:  s.samples,
 		Metrics:  s.metrics,
 		Worst:    s.worst.list(),
+		scored:   s.worst.seen,
 		Failures: s.failures,
 	}
 }
@@ -389,11 +407,16 @@ func (s *summarizer) given() error {
 
 // A ranking keeps the worst cases. It holds up to twice as many as it keeps, so that the work for
 // each one added is small.
-type ranking struct{ cases []Case }
+type ranking struct {
+	cases []Case
+	most  int
+	seen  int
+}
 
 func (r *ranking) add(c Case) {
+	r.seen++
 	r.cases = append(r.cases, c)
-	if len(r.cases) == 2*mostWorst {
+	if len(r.cases) == 2*r.most {
 		r.cases = slices.Clone(r.list())
 	}
 }
@@ -409,7 +432,7 @@ func (r *ranking) list() []Case {
 		}
 		return 0
 	})
-	return r.cases[:min(len(r.cases), mostWorst)]
+	return r.cases[:min(len(r.cases), r.most)]
 }
 
 // askedNote says about how many rows a metric was asked, how they were chosen and what the mean of all would be.

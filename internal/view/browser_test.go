@@ -49,7 +49,7 @@ func browse(t *testing.T, base string) *visit {
 	t.Cleanup(stop)
 	ctx, stop := chromedp.NewContext(alloc)
 	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, 3*time.Minute)
+	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(stop)
 	v := &visit{t: t, ctx: ctx, base: base}
 	chromedp.ListenTarget(ctx, func(event any) {
@@ -214,7 +214,7 @@ func TestBrowser(t *testing.T) {
 	v.until(`document.querySelector(".open").dataset.sample !== ` + fmt.Sprintf("%q", first))
 
 	// Search, by / and words.
-	v.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/"), chromedp.KeyEvent("octop"+kb.Enter))
+	v.do(input.DispatchKeyEvent(input.KeyRawDown).WithKey("/"), chromedp.KeyEvent("octop*"+kb.Enter))
 	v.until(`location.search.includes("octop") && document.querySelectorAll(".row").length > 0 && document.querySelectorAll(".row").length < 6`)
 	v.until(`document.querySelector(".note-line") !== null`)
 	v.accessible("a search")

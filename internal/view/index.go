@@ -26,7 +26,7 @@ import (
 const (
 	indexVersion = 1
 	firstRows    = 100                 // are listed before the dataset has been opened
-	batchRows    = 2000                // are written at once
+	batchRows    = 10_000              // are written at once
 	pollEvery    = time.Second         // how often a run is looked at for more rows
 	bins         = 20                  // of a histogram
 	keepFor      = 30 * 24 * time.Hour // an index that is not used
@@ -48,8 +48,14 @@ type index struct {
 	state state
 }
 
-// opener opens the dataset of a run: its samples in order, and what closes it.
-type opener func(ctx context.Context, run *runs.Run) (iter.Seq2[*metrics.Sample, error], func() error, error)
+// opener opens the dataset of a run.
+type opener func(ctx context.Context, run *runs.Run) (opened, error)
+
+// An opened is a dataset: its samples in order, and what closes it.
+type opened struct {
+	samples iter.Seq2[*metrics.Sample, error]
+	close   func() error
+}
 
 // A state is how far an index is.
 type state struct {
@@ -156,6 +162,7 @@ func (x *index) create() error {
 		columns.String() + `);
 		CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB);
 		CREATE VIRTUAL TABLE words USING fts5(id, question, answer, contexts, reasons, content='', tokenize='unicode61 remove_diacritics 2');
+		INSERT INTO words (words, rank) VALUES ('hashsize', 16777216); -- bytes of words in memory before they are written
 		INSERT INTO meta VALUES ('', '')`)
 	return err
 }
@@ -252,15 +259,10 @@ func (x *index) follow(ctx context.Context) {
 
 // chase indexes the run as long as it is the same. Again says that it is not, and was begun anew.
 func (x *index) chase(ctx context.Context) (again bool, err error) {
-	samples, done, problem := x.data(ctx, x.run)
-	texts := &texts{passed: map[string]*metrics.Sample{}}
-	if problem == nil {
-		defer done()
-		next, stop := iter.Pull2(samples)
-		defer stop()
-		texts.next = next
-	}
+	texts := &texts{passed: map[string]*metrics.Sample{}, open: func() (opened, error) { return x.data(ctx, x.run) }}
+	defer texts.close()
 	if s := x.now(); s.Next == 0 && s.Rows > 0 { // the first look had no texts
+		texts.ready()
 		if err := x.create(); err != nil {
 			return false, err
 		}
@@ -273,7 +275,7 @@ func (x *index) chase(ctx context.Context) (again bool, err error) {
 		if n > 0 {
 			continue
 		}
-		if err := x.arrange(ctx, problem); err != nil {
+		if err := x.arrange(ctx, texts.problem); err != nil {
 			return false, err
 		}
 		select {
@@ -375,11 +377,35 @@ func (x *index) write(ctx context.Context, texts *texts, most int) (int, error) 
 	return n, nil
 }
 
-// texts are the samples of a dataset, found in the order of a run's results.
+// texts are the samples of a dataset, found in the order of a run's results. The dataset is opened when the first is
+// looked for, since that takes a pass over it.
 type texts struct {
-	next   func() (*metrics.Sample, error, bool) // nil: there is no dataset
-	passed map[string]*metrics.Sample            // that came before what was looked for
-	order  []string                              // of those, the first first
+	open    func() (opened, error)                // nil: that was done
+	problem error                                 // why there is no dataset
+	done    func()                                // closes it
+	next    func() (*metrics.Sample, error, bool) // nil: there are no more
+	passed  map[string]*metrics.Sample            // that came before what was looked for
+	order   []string                              // of those, the first first
+}
+
+// ready opens the dataset, unless that was done.
+func (t *texts) ready() {
+	if t.open == nil {
+		return
+	}
+	var data opened
+	data, t.problem = t.open()
+	if t.open = nil; t.problem == nil {
+		next, stop := iter.Pull2(data.samples)
+		t.next, t.done = next, func() { stop(); data.close() }
+	}
+}
+
+// close closes the dataset.
+func (t *texts) close() {
+	if t.done != nil {
+		t.done()
+	}
 }
 
 // mostPassed bounds the samples that are kept because the results have them in another order.
@@ -391,6 +417,7 @@ func (t *texts) find(id string) (*metrics.Sample, error) {
 		delete(t.passed, id)
 		return s, nil
 	}
+	t.ready()
 	for t.next != nil {
 		s, err, ok := t.next()
 		switch {

@@ -152,8 +152,8 @@ func unspaced(r rune) bool {
 		unicode.Khmer, unicode.Myanmar)
 }
 
-// match is what was typed as a query of SQLite's FTS5; "" if nothing is looked for. Words match as beginnings of words,
-// "words in quotation marks" as they stand, -word is not there, and answer:word is in the answer.
+// match is what was typed as a query of SQLite's FTS5; "" if nothing is looked for. Rows have all the words: word* the
+// beginning of one, "words in quotation marks" as they stand, -word not at all, and answer:word in the answer.
 func match(typed string) string {
 	var want, not []string
 	for _, term := range terms(typed) {
@@ -166,12 +166,13 @@ func match(typed string) string {
 		default:
 			text = term.text
 		}
+		text, begins := strings.CutSuffix(text, "*")
 		text = strings.Join(strings.Fields(spaced(strings.ReplaceAll(text, `"`, " "))), " ")
 		if !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 			continue
 		}
 		query := column + `"` + text + `"`
-		if !term.quoted {
+		if begins && !term.quoted {
 			query += " *"
 		}
 		if term.not {

@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"iter"
 	"net"
 	"net/http"
 	"os"
@@ -33,7 +32,6 @@ import (
 	"github.com/assay-eval/assay/internal/exhibit"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/study/labels"
-	"github.com/assay-eval/assay/metrics"
 )
 
 // Options say what a viewer shows.
@@ -148,13 +146,13 @@ func (v *Viewer) Close() error {
 }
 
 // open opens the dataset of a run.
-func (v *Viewer) open(ctx context.Context, run *runs.Run) (iter.Seq2[*metrics.Sample, error], func() error, error) {
+func (v *Viewer) open(ctx context.Context, run *runs.Run) (opened, error) {
 	source := labels.Source{Data: v.options.Data}
 	data, err := source.Open(ctx, &runs.Scores{Run: run})
 	if err != nil {
-		return nil, nil, err
+		return opened{}, err
 	}
-	return data.Samples(ctx), data.Close, nil
+	return opened{data.Samples(ctx), data.Close}, nil
 }
 
 // policy lets the page load its own style and script and ask this server, and nothing else.
@@ -169,7 +167,7 @@ func (v *Viewer) route() {
 		}
 	}
 	v.routes.HandleFunc("GET /page.css", file("text/css", exhibit.Style+pageStyle))
-	v.routes.HandleFunc("GET /page.js", file("text/javascript", pageScript))
+	v.routes.HandleFunc("GET /page.js", file("text/javascript", pageScript+exhibit.Script))
 	v.routes.HandleFunc("GET /{$}", v.page("page"))
 	v.routes.HandleFunc("GET /list", v.page("list"))
 	v.routes.HandleFunc("GET /sample", v.page("sample"))

@@ -173,6 +173,29 @@ func (o *Source) Open(ctx context.Context, run *runs.Scores) (*dataset.Reader, e
 	return data, nil
 }
 
+// Samples reads some of the samples that a run scored from its dataset.
+func (o *Source) Samples(ctx context.Context, run *runs.Run, ids map[string]bool) (map[string]*metrics.Sample, error) {
+	data, err := o.Open(ctx, &runs.Scores{Run: run})
+	if err != nil {
+		return nil, err
+	}
+	defer data.Close()
+	found := map[string]*metrics.Sample{}
+	for s, err := range data.Samples(ctx) {
+		switch {
+		case errors.As(err, new(*dataset.RowError)):
+		case err != nil:
+			return nil, inputError(err)
+		case ids[s.ID]:
+			found[s.ID] = s
+		}
+		if len(found) == len(ids) {
+			break
+		}
+	}
+	return found, ctx.Err()
+}
+
 // A reader gathers what there is while it reads, for messages.
 type reader struct {
 	own     bool            // the labels are in a file of their own
