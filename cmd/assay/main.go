@@ -49,6 +49,7 @@ Look
   cache      size and contents of the answer cache; prune, export, import
   bench      measure how fast this machine evaluates, beside llama.cpp and Ollama
   doctor     check this machine: libraries, models, memory, Ollama, cache
+  completion for bash, zsh and fish; man pages
 
 Start here:
   assay doctor
@@ -120,6 +121,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return benchCommand(ctx, std, args)
 	case "doctor":
 		return doctorCommand(ctx, std, args)
+	case "completion":
+		return completionCommand(ctx, std, args)
 	case "version", "--version":
 		fmt.Fprintln(std.out, "assay", buildVersion())
 		return nil
