@@ -43,6 +43,7 @@ Offer
   serve      models to other programs on this machine, by OpenAI's routes
 
 Look
+  init       assay.yaml for a dataset: the flags that this folder's commands have
   data       what a dataset holds, and which metrics can run on it
   metrics    list the metrics, or explain one
   models     list, inspect, import, verify and tune models and engines
@@ -76,7 +77,13 @@ func command(ctx context.Context, std *std, args []string) error {
 	if len(args) > 0 {
 		name, args = args[0], args[1:]
 	}
+	args, err := withProject(ctx, std, name, args)
+	if err != nil {
+		return err
+	}
 	switch name {
+	case "init":
+		return initCommand(ctx, std, args)
 	case "run":
 		return runCommand(ctx, std, args)
 	case "data":
