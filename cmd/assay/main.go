@@ -43,12 +43,14 @@ Offer
   serve      models to other programs on this machine, by OpenAI's routes
 
 Look
+  init       assay.yaml for a dataset: the flags that this folder's commands have
   data       what a dataset holds, and which metrics can run on it
   metrics    list the metrics, or explain one
   models     list, inspect, import, verify and tune models and engines
   cache      size and contents of the answer cache; prune, export, import
   bench      measure how fast this machine evaluates, beside llama.cpp and Ollama
   doctor     check this machine: libraries, models, memory, Ollama, cache
+  completion for bash, zsh and fish; man pages
 
 Start here:
   assay doctor
@@ -75,7 +77,13 @@ func command(ctx context.Context, std *std, args []string) error {
 	if len(args) > 0 {
 		name, args = args[0], args[1:]
 	}
+	args, err := withProject(ctx, std, name, args)
+	if err != nil {
+		return err
+	}
 	switch name {
+	case "init":
+		return initCommand(ctx, std, args)
 	case "run":
 		return runCommand(ctx, std, args)
 	case "data":
@@ -120,6 +128,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return benchCommand(ctx, std, args)
 	case "doctor":
 		return doctorCommand(ctx, std, args)
+	case "completion":
+		return completionCommand(ctx, std, args)
 	case "version", "--version":
 		fmt.Fprintln(std.out, "assay", buildVersion())
 		return nil

@@ -41,6 +41,8 @@ type std struct {
 	outTerm  bool // out is a terminal: colours are welcome
 	errTerm  bool // err is a terminal: progress may be redrawn
 
+	asked func(*pflag.FlagSet, string) // is shown each command's flags and help; nil: nobody is
+
 	mu   sync.Mutex
 	line func(string) // prints a line above what is being redrawn; nil: nothing is
 }
@@ -145,6 +147,9 @@ var errInterrupted = errors.New("interrupted")
 func (s *std) flags(name, help string) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	f.SortFlags = false
+	if s.asked != nil {
+		s.asked(f, help)
+	}
 	f.SetOutput(s.out)
 	f.Usage = func() {
 		fmt.Fprint(s.out, strings.TrimPrefix(help, "\n"))

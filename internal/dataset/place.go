@@ -21,8 +21,11 @@ func (r *Reader) Places(ctx context.Context, visit func(*metrics.Sample, Place) 
 		if _, repeated := r.repeats[row]; repeated || err != nil {
 			return true
 		}
+		if r.choice != nil && !r.choice.has(row) {
+			return true
+		}
 		rows++
-		more = visit(sample, Place{r.summary.Name, rec.line})
+		more = visit(sample, Place{r.source.fileOf(rec), rec.line})
 		return more && (r.options.Limit == 0 || rows < r.options.Limit)
 	})
 	if err != nil {

@@ -98,7 +98,7 @@ func TestManyValues(t *testing.T) {
 func TestOf(t *testing.T) {
 	d := &Data{Columns: []string{"lang"}, Rows: map[string]Row{}}
 	var results []metrics.Result
-	var all, bad, rest []float64
+	var bad, rest []float64
 	for i := range 60 {
 		id, lang := fmt.Sprint("s", i), []string{"de", "en", "fr"}[i%3]
 		if i == 59 {
@@ -115,7 +115,6 @@ func TestOf(t *testing.T) {
 		default:
 			rest = append(rest, v)
 		}
-		all = append(all, v)
 		results = append(results, runstest.Scored(id, "a/x", v), runstest.Scored(id, "b/low", v))
 	}
 	results = append(results, metrics.Result{Sample: "s60", Metric: "a/x", Kind: metrics.BadReply, Error: "e"},
