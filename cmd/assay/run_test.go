@@ -25,7 +25,7 @@ func TestCountTokens(t *testing.T) {
 	prepare := func(rows, metric string, limit int) (*runOptions, *plan, metrics.Models, runs.Manifest) {
 		t.Helper()
 		o := &runOptions{data: filepath.Join(dir, "qa.jsonl"), metrics: []string{metric}, format: "table", limit: limit,
-			layout: "row", reasons: "doubtful"}
+			layout: "row", reasons: "doubtful", pilot: 1}
 		if err := os.WriteFile(o.data, []byte(rows), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -438,7 +438,7 @@ func (r *ranking) list() []Case {
 // askedNote says about how many rows a metric was asked, how they were chosen and what the mean of all would be.
 func (s *Summary) askedNote(b *runs.Budget) string {
 	a := s.Active
-	text := fmt.Sprintf("%s: asked about %d of %d rows", s.Name, a.Asked, a.Rows)
+	text := fmt.Sprintf("asked about %d of %d rows", a.Asked, a.Rows)
 	if cheap := s.cheap(b); cheap != "" {
 		text += ", drawn by " + cheap
 	}
