@@ -40,7 +40,7 @@ func TestRefusalPhrases(t *testing.T) {
 	check("Maaf, saya tidak tahu.", 1)
 	check("Üzgünüm, bilmiyorum.", 1)
 	check("ขออภัย ฉันไม่ทราบ", 1)
-	check("متأسفم، نمی‌دانم.", 1)
+	check("متأسفم، نمی\u200cدانم.", 1)
 	check("معذرت، مجھے نہیں معلوم۔", 1)
 	check("Вибачте, недостатньо інформації.", 1)
 	check("抱歉，上下文没有提到。", 1)
