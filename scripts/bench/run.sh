@@ -12,7 +12,9 @@
 #
 # It wants the machine for itself: all parts take an hour on two cores.
 #
-#   DATA  the dataset of promptfoo and reading (examples/qa.jsonl), whose first ROWS (4) are scored
+#   DATA     the dataset of promptfoo and reading (examples/qa.jsonl), whose first ROWS (4) are scored
+#   PRESETS  those of reading (logit ragas-paper ragas-short); of logit, which writes nothing, only the tokenizer of JUDGE
+#            (tinyllama-q4_0) counts, so that a cut of its first layer does
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
@@ -33,9 +35,9 @@ reading() {
 	echo
 	echo "| preset | layout | tokens of the rows | of their prompts | computed | reading efficiency | tokens written a row |"
 	echo "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
-	for preset in logit ragas-paper ragas-short; do
+	for preset in ${PRESETS:-logit ragas-paper ragas-short}; do
 		for layout in row classic; do
-			"$ASSAY" bench --data "$work/rows.jsonl" --model tinyllama-q4_0 --embed-model minilm --preset "$preset" --layout "$layout" \
+			"$ASSAY" bench --data "$work/rows.jsonl" --model "${JUDGE:-tinyllama-q4_0}" --embed-model minilm --preset "$preset" --layout "$layout" \
 				--format json >"$work/reading.json"
 			node -e 'const [, file, preset, layout] = process.argv, r = JSON.parse(require("fs").readFileSync(file))
 				const n = (x) => x.toLocaleString("en-US")
