@@ -215,32 +215,14 @@ func (r *latexReader) formula(begin, tex, end string) {
 
 // command reads a command, at whose backslash s begins.
 func (r *latexReader) command() {
-	s := r.s[1:]
-	n := strings.IndexFunc(s, func(c rune) bool { return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '@') })
-	if n < 0 {
-		n = len(s)
-	}
-	if n == 0 && s != "" {
-		_, n = utf8.DecodeRuneInString(s)
-	}
-	name := s[:n]
-	r.s = s[n:]
-	if n > 0 && unicode.IsLetter(rune(name[0])) {
-		r.s = strings.TrimLeft(r.s, " \t")
-	}
+	name := r.name()
 	mark, isAccent := accents[name]
 	sign, isSign := signs[name]
 	level, isSection := sections[name]
 	count, isDropped := dropped[name]
 	switch {
 	case isSection:
-		r.star()
-		r.optional()
-		if strings.HasPrefix(r.s, "{") {
-			r.s = r.s[1:]
-			r.beginHeading(level)
-			r.braces = append(r.braces, r.endHeading)
-		}
+		r.section(level)
 	case name == "begin" || name == "end":
 		r.environment(name == "begin")
 	case name == "(" || name == "[":
@@ -250,13 +232,7 @@ func (r *latexReader) command() {
 			r.s = rest
 		}
 	case name == "item":
-		r.space("\n")
-		if label, ok := r.optional(); ok {
-			r.s = "{" + label + "} " + r.s
-		} else {
-			r.write("- ")
-			r.gap = ""
-		}
+		r.item()
 	case name == `\` || name == "newline" || name == "par" || name == "tabularnewline":
 		r.star()
 		r.optional()
@@ -276,34 +252,82 @@ func (r *latexReader) command() {
 	case name == "verb":
 		r.verb()
 	case name == "def" || name == "gdef" || name == "edef" || name == "let":
-		if i := strings.IndexByte(r.s, '{'); i >= 0 && name != "let" {
-			r.s = r.s[i:]
-			r.argument()
-		} else if i := strings.IndexByte(r.s, '\n'); i >= 0 {
-			r.s = r.s[i:]
-		}
+		r.definition(name)
 	case isAccent && r.accent(mark):
 	case isDropped:
-		r.star()
-		for range count {
-			for ok := true; ok; {
-				_, ok = r.optional()
-			}
-			r.argument()
-			for ok := name != "multicolumn"; ok; { // the number of arguments of a definition
-				_, ok = r.optional()
-			}
-		}
+		r.drop(name, count)
+	case isSign && strings.TrimSpace(sign) == "" && sign != "":
+		r.space(" ")
 	case isSign:
-		if strings.TrimSpace(sign) == "" && sign != "" {
-			r.space(" ")
-			return
-		}
 		r.write(sign)
 		r.s = strings.TrimPrefix(r.s, "{}")
 	default:
 		r.star()
 		r.optional()
+	}
+}
+
+// name reads the name of a command, with the white space that belongs to it.
+func (r *latexReader) name() string {
+	s := r.s[1:]
+	n := strings.IndexFunc(s, func(c rune) bool { return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '@') })
+	if n < 0 {
+		n = len(s)
+	}
+	if n == 0 && s != "" {
+		_, n = utf8.DecodeRuneInString(s)
+	}
+	name := s[:n]
+	r.s = s[n:]
+	if n > 0 && unicode.IsLetter(rune(name[0])) {
+		r.s = strings.TrimLeft(r.s, " \t")
+	}
+	return name
+}
+
+// section begins a heading of a level.
+func (r *latexReader) section(level int) {
+	r.star()
+	r.optional()
+	if strings.HasPrefix(r.s, "{") {
+		r.s = r.s[1:]
+		r.beginHeading(level)
+		r.braces = append(r.braces, r.endHeading)
+	}
+}
+
+// item begins an item of a list, with its label if it has one.
+func (r *latexReader) item() {
+	r.space("\n")
+	if label, ok := r.optional(); ok {
+		r.s = "{" + label + "} " + r.s
+		return
+	}
+	r.write("- ")
+	r.gap = ""
+}
+
+// definition passes over what TeX's own commands define.
+func (r *latexReader) definition(name string) {
+	if i := strings.IndexByte(r.s, '{'); i >= 0 && name != "let" {
+		r.s = r.s[i:]
+		r.argument()
+	} else if i := strings.IndexByte(r.s, '\n'); i >= 0 {
+		r.s = r.s[i:]
+	}
+}
+
+// drop passes over the arguments of a command that says nothing.
+func (r *latexReader) drop(name string, count int) {
+	r.star()
+	for range count {
+		for ok := true; ok; {
+			_, ok = r.optional()
+		}
+		r.argument()
+		for ok := name != "multicolumn"; ok; { // the number of arguments of a definition
+			_, ok = r.optional()
+		}
 	}
 }
 

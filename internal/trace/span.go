@@ -133,97 +133,122 @@ const maxDepth = 1000
 
 // row makes the row of a trace; false if nothing in it can be scored.
 func (g *gathered) row(id string, n *notes) (Row, bool) {
-	spans := merged(g.spans)
-	index := map[string]int{}
-	for i, s := range spans {
-		index[s.id] = i
-	}
-	ancestors := func(i int, visit func(int) bool) {
-		for range maxDepth {
-			up, ok := index[spans[i].parent]
-			if !ok || up == i || spans[i].parent == "" || !visit(up) {
-				return
-			}
-			i = up
-		}
-	}
-	depth := make([]int, len(spans))
-	for i := range spans {
-		ancestors(i, func(int) bool { depth[i]++; return true })
-	}
-	root := -1
-	for i := range spans {
-		if depth[i] == 0 && (root < 0 || blank(spans[root].in) && !blank(spans[i].in)) {
-			root = i
-		}
-	}
-	if root < 0 {
-		root = 0 // spans that are each other's parents
-	}
-
-	docs, found := contextsOf(spans, ancestors, n)
-	from, to := root, root
-	if blank(spans[root].in) {
-		from = uppermost(spans, depth, func(s *span) bool {
-			return !blank(s.in) && s.kind != embedding && s.kind != aside && s.kind != tool
-		}, false)
-	}
-	if blank(spans[root].out) {
-		to = uppermost(spans, depth, func(s *span) bool { return !blank(s.out) && (s.kind == step || s.kind == model) }, true)
-	}
+	f := newForest(merged(g.spans))
+	root := f.root()
+	from, to := f.ends(root)
+	docs, found := contextsOf(f.spans, f.ancestors, n)
 	if from < 0 && to < 0 && !found {
 		return Row{}, false
 	}
 	row := Row{File: g.file, Line: g.line}
 	row.put("id", id)
-	row.put("group", sessionOf(spans, root))
-	var inPlain, outPlain bool = true, true
-	switch {
-	case from < 0:
-		n.say("no input was recorded, so there is no question")
-	default:
-		if from != root {
-			n.say("the root span has no input: the question is the input of the uppermost span that has one")
-		}
-		var question string
-		var history []any
-		question, history, inPlain = asked(spans[from].in)
-		row.put("question", question)
-		row.put("history", history)
-	}
-	switch {
-	case to < 0:
-		n.say("no output was recorded, so there is no answer")
-	default:
-		if to != root {
-			n.say("the root span has no output: the answer is the output of the uppermost span that has one, the last of them")
-		}
-		var answer string
-		answer, outPlain = said(spans[to].out)
-		row.put("answer", answer)
-		if more, ok := documents(sourcesOf(spans[to].out)); ok && !found {
-			docs, found = more, true
-		}
+	row.put("group", sessionOf(f.spans, root))
+	f.putInput(&row, from, root, n)
+	f.putOutput(&row, to, root, n)
+	if to >= 0 && !found {
+		docs, found = documents(sourcesOf(f.spans[to].out))
 	}
 	if !found {
 		n.say("no retrieval was recorded, so there are no contexts")
 	}
 	row.putDocuments(docs, n)
-	row.put("tool_calls", callsOf(spans))
-	if !inPlain {
-		n.say("the input is an object of no known form, and the question its JSON: name its member with --map question=root_input.MEMBER")
-		row.put("root_input", open(spans[from].in))
-	}
-	if !outPlain {
-		n.say("the output is an object of no known form, and the answer its JSON: name its member with --map answer=root_output.MEMBER")
-		row.put("root_output", open(spans[to].out))
-	}
-	row.put("trace_name", spans[root].name)
-	row.put("error", spans[root].failed)
+	row.put("tool_calls", callsOf(f.spans))
+	row.put("trace_name", f.spans[root].name)
+	row.put("error", f.spans[root].failed)
 	for _, name := range []string{"metadata", "tags", "user", "evaluations", "feedback"} {
-		row.put(name, spans[root].extra[name])
+		row.put(name, f.spans[root].extra[name])
 	}
 	return row, true
+}
+
+// A forest is the spans of a trace as they lie within each other.
+type forest struct {
+	spans []span
+	index map[string]int // of spans, by id
+	depth []int          // of each span
+}
+
+func newForest(spans []span) forest {
+	f := forest{spans, map[string]int{}, make([]int, len(spans))}
+	for i, s := range spans {
+		f.index[s.id] = i
+	}
+	for i := range spans {
+		f.ancestors(i, func(int) bool { f.depth[i]++; return true })
+	}
+	return f
+}
+
+// ancestors visits the spans around span i from the inside out, until visit returns false.
+func (f *forest) ancestors(i int, visit func(int) bool) {
+	for range maxDepth {
+		up, ok := f.index[f.spans[i].parent]
+		if !ok || up == i || f.spans[i].parent == "" || !visit(up) {
+			return
+		}
+		i = up
+	}
+}
+
+// root is the first span that lies in no other, one with an input if there is one.
+func (f *forest) root() int {
+	root := -1
+	for i, s := range f.spans {
+		if f.depth[i] == 0 && (root < 0 || blank(f.spans[root].in) && !blank(s.in)) {
+			root = i
+		}
+	}
+	return max(root, 0) // spans may be each other's parents
+}
+
+// ends are the spans whose input is the question and whose output is the answer: the root, or where it has none the
+// uppermost that do; -1: none.
+func (f *forest) ends(root int) (from, to int) {
+	from, to = root, root
+	if blank(f.spans[root].in) {
+		from = uppermost(f.spans, f.depth, func(s *span) bool {
+			return !blank(s.in) && s.kind != embedding && s.kind != aside && s.kind != tool
+		}, false)
+	}
+	if blank(f.spans[root].out) {
+		to = uppermost(f.spans, f.depth, func(s *span) bool { return !blank(s.out) && (s.kind == step || s.kind == model) }, true)
+	}
+	return from, to
+}
+
+// putInput puts the question, with the conversation before it, from the input of a span.
+func (f *forest) putInput(row *Row, from, root int, n *notes) {
+	if from < 0 {
+		n.say("no input was recorded, so there is no question")
+		return
+	}
+	if from != root {
+		n.say("the root span has no input: the question is the input of the uppermost span that has one")
+	}
+	question, history, plain := asked(f.spans[from].in)
+	row.put("question", question)
+	row.put("history", history)
+	if !plain {
+		n.say("the input is an object of no known form, and the question its JSON: name its member with --map question=root_input.MEMBER")
+		row.put("root_input", open(f.spans[from].in))
+	}
+}
+
+// putOutput puts the answer from the output of a span.
+func (f *forest) putOutput(row *Row, to, root int, n *notes) {
+	if to < 0 {
+		n.say("no output was recorded, so there is no answer")
+		return
+	}
+	if to != root {
+		n.say("the root span has no output: the answer is the output of the uppermost span that has one, the last of them")
+	}
+	answer, plain := said(f.spans[to].out)
+	row.put("answer", answer)
+	if !plain {
+		n.say("the output is an object of no known form, and the answer its JSON: name its member with --map answer=root_output.MEMBER")
+		row.put("root_output", open(f.spans[to].out))
+	}
 }
 
 // uppermost returns the span of the least depth of those that fit, the first in time or the last; -1: none.
