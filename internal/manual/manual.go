@@ -5,6 +5,7 @@ package manual
 import (
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -92,27 +93,38 @@ func Bash(w io.Writer, p *Program) error {
 		}
 	}
 	b.WriteString("\tesac\n\tcase \"${COMP_WORDS[1]} ${COMP_WORDS[2]-}\" in\n")
-	for _, verb := range []bool{true, false} { // the longer names first
-		for i := range p.Commands {
-			c := &p.Commands[i]
-			if strings.Contains(c.Name, " ") != verb {
-				continue
-			}
-			pattern := quoted(c.Name)
-			if !verb {
-				pattern = quoted(c.Name+" ") + "*"
-			}
-			words := []string{"--help"}
-			for _, f := range c.flagsOf() {
-				words = append(words, "--"+f.Name)
-			}
-			fmt.Fprintf(&b, "\t%s) words=%s ;;\n", pattern, quoted(strings.Join(words, " ")))
+	for pattern, c := range p.patterns() {
+		words := []string{"--help"}
+		for _, f := range c.flagsOf() {
+			words = append(words, "--"+f.Name)
 		}
+		fmt.Fprintf(&b, "\t%s) words=%s ;;\n", pattern, quoted(strings.Join(words, " ")))
 	}
 	b.WriteString("\tesac\n\tcase $cur in\n\t-*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n\tesac\n}\n")
 	fmt.Fprintf(&b, "complete -o default -F _%s %s\n", p.Name, p.Name)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// patterns yields the shell patterns of the words that name a command, the longer names first, each with its command.
+func (p *Program) patterns() iter.Seq2[string, *Command] {
+	return func(yield func(string, *Command) bool) {
+		for _, verb := range []bool{true, false} {
+			for i := range p.Commands {
+				c := &p.Commands[i]
+				if strings.Contains(c.Name, " ") != verb {
+					continue
+				}
+				pattern := quoted(c.Name)
+				if !verb {
+					pattern = quoted(c.Name+" ") + "*"
+				}
+				if !yield(pattern, c) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Zsh writes a script for zsh's completion system.
@@ -132,30 +144,20 @@ func Zsh(w io.Writer, p *Program) error {
 		}
 	}
 	b.WriteString("\tesac\n\tcase \"$words[2] $words[3]\" in\n")
-	for _, verb := range []bool{true, false} {
-		for i := range p.Commands {
-			c := &p.Commands[i]
-			if strings.Contains(c.Name, " ") != verb {
-				continue
+	for pattern, c := range p.patterns() {
+		fmt.Fprintf(&b, "\t%s)\n\t\tlist=(\n\t\t\t'--help[say what it does]'\n", pattern)
+		for _, f := range c.flagsOf() {
+			value, usage := usageOf(f)
+			entry := "*--" + f.Name + "[" + spec.Replace(usage) + "]"
+			switch values := p.Values[f.Name]; {
+			case values != nil:
+				entry += ":" + spec.Replace(value) + ":(" + strings.Join(values, " ") + ")"
+			case f.NoOptDefVal == "":
+				entry += ":" + spec.Replace(value) + ":_files"
 			}
-			pattern := quoted(c.Name)
-			if !verb {
-				pattern = quoted(c.Name+" ") + "*"
-			}
-			fmt.Fprintf(&b, "\t%s)\n\t\tlist=(\n\t\t\t'--help[say what it does]'\n", pattern)
-			for _, f := range c.flagsOf() {
-				value, usage := usageOf(f)
-				entry := "*--" + f.Name + "[" + spec.Replace(usage) + "]"
-				switch values := p.Values[f.Name]; {
-				case values != nil:
-					entry += ":" + spec.Replace(value) + ":(" + strings.Join(values, " ") + ")"
-				case f.NoOptDefVal == "":
-					entry += ":" + spec.Replace(value) + ":_files"
-				}
-				fmt.Fprintf(&b, "\t\t\t%s\n", quoted(entry))
-			}
-			b.WriteString("\t\t) ;;\n")
+			fmt.Fprintf(&b, "\t\t\t%s\n", quoted(entry))
 		}
+		b.WriteString("\t\t) ;;\n")
 	}
 	b.WriteString("\tesac\n\t_arguments $list '*:file:_files'\n}\n")
 	fmt.Fprintf(&b, "if [ \"$funcstack[1]\" = _%s ]; then _%s \"$@\"; else compdef _%s %s; fi\n", p.Name, p.Name, p.Name, p.Name)

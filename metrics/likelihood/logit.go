@@ -115,11 +115,15 @@ type agreementData struct {
 	History                     []metrics.Turn
 }
 
+// pollAnswer asks one yes/no question about the answer and the contexts, in windows where they are too long.
+func pollAnswer(ctx context.Context, m metrics.Models, prompt *prompts.Prompt, s *metrics.Sample) (ask.Poll, error) {
+	return ask.PollView(ctx, m, prompt, metrics.View{Sample: s}, 1, func(e metrics.Excerpt, _ int) any {
+		return answeredData{e.Row, e.Text, s.Question, s.Answer, s.History}
+	})
+}
+
 func scoreFaithfulnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	p, err := ask.PollView(ctx, m, faithfulnessAnswerYesPrompt, metrics.View{Sample: s}, 1,
-		func(e metrics.Excerpt, _ int) any {
-			return answeredData{e.Row, e.Text, s.Question, s.Answer, s.History}
-		})
+	p, err := pollAnswer(ctx, m, faithfulnessAnswerYesPrompt, s)
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -129,10 +133,7 @@ func scoreFaithfulnessLogit(ctx context.Context, m metrics.Models, s *metrics.Sa
 
 // scoreCompletenessLogit reads an answer as complete if no window of the contexts has more to say.
 func scoreCompletenessLogit(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	p, err := ask.PollView(ctx, m, completenessYesPrompt, metrics.View{Sample: s}, 1,
-		func(e metrics.Excerpt, _ int) any {
-			return answeredData{e.Row, e.Text, s.Question, s.Answer, s.History}
-		})
+	p, err := pollAnswer(ctx, m, completenessYesPrompt, s)
 	if err != nil {
 		return metrics.Score{}, err
 	}
@@ -153,10 +154,7 @@ func scoreAnswerRelevanceLogit(ctx context.Context, m metrics.Models, s *metrics
 // scoreAnswerRelevanceARES shows the contexts with the answer: to ARES an answer that contradicts them does not address
 // the question.
 func scoreAnswerRelevanceARES(ctx context.Context, m metrics.Models, s *metrics.Sample) (metrics.Score, error) {
-	p, err := ask.PollView(ctx, m, answerRelevanceARESYesPrompt, metrics.View{Sample: s}, 1,
-		func(e metrics.Excerpt, _ int) any {
-			return answeredData{e.Row, e.Text, s.Question, s.Answer, s.History}
-		})
+	p, err := pollAnswer(ctx, m, answerRelevanceARESYesPrompt, s)
 	if err != nil {
 		return metrics.Score{}, err
 	}
