@@ -84,8 +84,11 @@ func TestImports(t *testing.T) {
 		"backend/llama/chat":      {"backend"},
 		"backend/llama/library":   {"models"},
 		// stats: a manifest holds calibration maps
-		"internal/runs":          {"backend", "metrics", "metrics/prompts", "internal/stats", "internal/parquet"},
-		"internal/bench":         {},
+		"internal/runs":      {"backend", "metrics", "metrics/prompts", "internal/stats", "internal/parquet"},
+		"internal/bench":     {},
+		"internal/installed": {"backend", "backend/onnx", "metrics/all", "models", "models/gguf"},
+		"internal/doctor": {"backend", "backend/cache", "backend/llama/library", "backend/ollama", "backend/onnx", "backend/openai",
+			"internal/installed", "models", "models/gguf"},
 		"internal/budget":        {"backend", "metrics", "internal/runs", "internal/stats"},
 		"internal/runs/runstest": {"metrics", "internal/runs"},
 		"internal/study": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/dataset",

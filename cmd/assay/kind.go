@@ -2,25 +2,7 @@ package main
 
 import (
 	"github.com/assay-eval/assay/backend"
-	"github.com/assay-eval/assay/metrics/all"
-	"github.com/assay-eval/assay/models/gguf"
 )
-
-// modelKind says in a word what a model is for.
-func modelKind(info *gguf.Info) string {
-	switch {
-	case info.Pooling == "rank" && all.Judges(info.Labels):
-		return "encoder"
-	case info.Pooling == "rank":
-		return "reranker"
-	case info.Pooling == tokenPooling:
-		return "token classifier"
-	case info.Causal && info.Pooling == "":
-		return "judge"
-	default:
-		return "embedding"
-	}
-}
 
 // kindOf is the kind of an installed model that a role takes, as assay models lists it. A reward model is an encoder
 // though it has the role of the judge.

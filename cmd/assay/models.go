@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-eval/assay/backend/ollama"
 	"github.com/assay-eval/assay/backend/onnx"
+	"github.com/assay-eval/assay/internal/installed"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
@@ -99,7 +100,7 @@ func listModels(ctx context.Context, s *std, home string, args []string) error {
 	}
 	t := s.table("name", "kind", "size", "weights", "context", "backend")
 	for _, r := range rows {
-		kind := modelKind(r.Info)
+		kind := installed.Kind(r.Info)
 		if r.Backend == "ollama" {
 			kind = ""
 		}
@@ -118,7 +119,7 @@ func newModelRow(m models.Model) modelRow {
 	if m.Record != nil {
 		row.Digest, row.Source = m.Record.Digest, m.Record.Source
 	}
-	info, err := checkModel(m.Path)
+	info, err := installed.Check(m.Path)
 	switch {
 	case m.Store != "" && m.Err != nil:
 		row.Error = m.Err.Error()
@@ -143,7 +144,7 @@ func inspectModel(s *std, home string, args []string) error {
 	if *format != "table" && *format != "json" {
 		return usagef("unknown format %q: table or json", *format)
 	}
-	m, err := findRef(home, f.Arg(0))
+	m, err := installed.Find(home, f.Arg(0))
 	if err != nil {
 		return usageError{err}
 	}
@@ -180,7 +181,7 @@ func inspectONNX(s *std, m *models.Model, format string) error {
 	if err != nil {
 		return err
 	}
-	r := modelReport{Info: infoOf(m.Path, d), Digest: digest, Graph: d.Graph, Record: m.Record}
+	r := modelReport{Info: installed.Describe(m.Path, d), Digest: digest, Graph: d.Graph, Record: m.Record}
 	for _, in := range d.Inputs {
 		r.Inputs = append(r.Inputs, in.Name)
 	}
@@ -204,7 +205,7 @@ func printModel(s *std, m *models.Model, info *gguf.Info, digest string) {
 	}
 	line("file", "%s, %s", info.Path, size(info.Size))
 	line("digest", "%s", digest)
-	line("kind", "%s", modelKind(info))
+	line("kind", "%s", installed.Kind(info))
 	line("model", "%s", info.Summary())
 	line("calls itself", "%s", info.Name)
 	licence := info.Licence
@@ -217,7 +218,7 @@ func printModel(s *std, m *models.Model, info *gguf.Info, digest string) {
 	if info.KVBytes > 0 {
 		line("cache", "%s a token", size(info.KVBytes))
 	}
-	if modelKind(info) == "judge" {
+	if installed.Kind(info) == "judge" {
 		template := "none: messages are given as plain paragraphs"
 		if info.Template != "" {
 			template = fmt.Sprintf("%d characters (--format json has it)", len(info.Template))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/backend/llama"
+	"github.com/assay-eval/assay/internal/installed"
 	"github.com/assay-eval/assay/models"
 )
 
@@ -44,7 +45,7 @@ func openLlama(ctx context.Context, s *std, o *stackOptions, want wanted) (*llam
 // meant; of a model and what it was tuned to, the tuned one.
 func findModel(home string, want wanted) (*models.Model, error) {
 	if want.ref != "" {
-		return findRef(home, want.ref)
+		return installed.Find(home, want.ref)
 	}
 	list, err := models.List(home)
 	if err != nil {
@@ -53,7 +54,7 @@ func findModel(home string, want wanted) (*models.Model, error) {
 	kind := kindOf(want)
 	var fit []models.Model
 	for _, m := range list {
-		if info, err := inspectFile(m.Path); err == nil && modelKind(info) == kind {
+		if info, err := installed.Inspect(m.Path); err == nil && installed.Kind(info) == kind {
 			fit = append(fit, m)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/models"
-	"github.com/assay-eval/assay/models/gguf"
 )
 
 // openLocal opens a model in this process, with the engine that its files are for, or that the user wants for encoders
@@ -95,53 +94,6 @@ func openONNX(ctx context.Context, s *std, o *stackOptions, want wanted, home st
 	}
 	return e, nil
 }
-
-// findRef resolves the user's name of a model, which may be the path of one in ONNX.
-func findRef(home, ref string) (*models.Model, error) {
-	m, err := models.Find(home, ref)
-	if err != nil && onnx.Is(ref) {
-		return &models.Model{Name: ref, Path: ref}, nil
-	}
-	return m, err
-}
-
-// checkModel says what a model's files say of it, or why it cannot be used.
-func checkModel(path string) (*gguf.Info, error) {
-	if !onnx.Is(path) {
-		info, _, err := models.Check(path)
-		return info, err
-	}
-	d, err := onnx.Describe(path)
-	if err != nil {
-		return nil, err
-	}
-	return infoOf(path, d), nil
-}
-
-// inspectFile is checkModel, which may know less of a file that cannot be used.
-func inspectFile(path string) (*gguf.Info, error) {
-	if onnx.Is(path) {
-		return checkModel(path)
-	}
-	return models.Inspect(path)
-}
-
-// infoOf puts what is known of a model in ONNX into the terms of one in GGUF.
-func infoOf(path string, d *onnx.Description) *gguf.Info {
-	info := &gguf.Info{Path: path, Size: d.Size, Architecture: cmp.Or(d.Architecture, "onnx"), Quantisation: d.Numbers,
-		Context: d.Context, Width: d.Width, Pooling: d.Pooling, Head: d.Outputs, Labels: d.Labels,
-		Activation: string(d.Activation)}
-	switch {
-	case d.Ops.Has(backend.CanClassify):
-		info.Pooling = "rank"
-	case d.Ops.Has(backend.CanLabelTokens):
-		info.Pooling = tokenPooling
-	}
-	return info
-}
-
-// tokenPooling stands for a head on every token.
-const tokenPooling = "none: a head on each token"
 
 // importONNX copies a model in ONNX into the home folder.
 func importONNX(ctx context.Context, s *std, home string, rec models.Record, path string) (*models.Model, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/backend/onnx"
+	"github.com/assay-eval/assay/internal/installed"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -155,7 +156,7 @@ func (t *tuner) force(ctx context.Context, kind, name, format string) error {
 // choose measures the model as it is and each candidate, and keeps the fastest file. A candidate takes the place of
 // what was best so far only by a clear margin.
 func (t *tuner) choose(ctx context.Context, name, format string) error {
-	if kind := modelKind(t.info); kind != "judge" {
+	if kind := installed.Kind(t.info); kind != "judge" {
 		return usageError{withHint(fmt.Errorf("what is measured is reading and writing, and %s is of the kind %s",
 			t.model.Name, kind),
 			"--type q8_0 requantises it without measuring")}

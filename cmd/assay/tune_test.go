@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -58,21 +57,6 @@ func TestTuneDocs(t *testing.T) {
 			t.Errorf("docs/models.md does not tell of --gpu %s", kind)
 		}
 	}
-}
-
-func TestGPUAdvice(t *testing.T) {
-	check := func(text, want string) {
-		t.Helper()
-		if got := gpuAdvice(errors.New(text)); !strings.Contains(got, want) || !strings.Contains(got, "--gpu none") {
-			t.Errorf("%s: %s; want %s", text, got, want)
-		}
-	}
-	check("libcudart.so.13: cannot open shared object file: No such file or directory", "of CUDA 13 ")
-	check("libcudart.so.13: cannot open shared object file: No such file or directory", "--gpu cuda12")
-	check("libcublas.so.12: cannot open shared object file: No such file or directory", "of CUDA 12 ")
-	check("libcuda.so.1: cannot open shared object file: No such file or directory", "NVIDIA's driver")
-	check("libvulkan.so.1: cannot open shared object file: No such file or directory", "Vulkan loader")
-	check("The specified module could not be found.", "docs/models.md")
 }
 
 // TestTune runs testdata/real/tune.txtar with llama.cpp in this process.

@@ -1,4 +1,4 @@
-package main
+package installed
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ func TestKindOfONNX(t *testing.T) {
 	check := func(want string, ops backend.Ops, labels ...string) {
 		t.Helper()
 		d := &onnx.Description{Ops: ops, Labels: labels, Pooling: "mean"}
-		if got := modelKind(infoOf("path", d)); got != want {
+		if got := Kind(Describe("path", d)); got != want {
 			t.Errorf("one that can %v, with labels %q, is of kind %s, want %s", ops, labels, got, want)
 		}
 	}

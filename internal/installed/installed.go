@@ -1,0 +1,75 @@
+// Package installed says of a model on this machine, in GGUF or in ONNX, what it is, in the terms of GGUF.
+package installed
+
+import (
+	"cmp"
+
+	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/backend/onnx"
+	"github.com/assay-eval/assay/metrics/all"
+	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/models/gguf"
+)
+
+// Find resolves the user's name of a model, which may be the path of one in ONNX.
+func Find(home, ref string) (*models.Model, error) {
+	m, err := models.Find(home, ref)
+	if err != nil && onnx.Is(ref) {
+		return &models.Model{Name: ref, Path: ref}, nil
+	}
+	return m, err
+}
+
+// Check says what a model's files say of it, or why it cannot be used.
+func Check(path string) (*gguf.Info, error) {
+	if !onnx.Is(path) {
+		info, _, err := models.Check(path)
+		return info, err
+	}
+	d, err := onnx.Describe(path)
+	if err != nil {
+		return nil, err
+	}
+	return Describe(path, d), nil
+}
+
+// Inspect is Check, which may know less of a file that cannot be used.
+func Inspect(path string) (*gguf.Info, error) {
+	if onnx.Is(path) {
+		return Check(path)
+	}
+	return models.Inspect(path)
+}
+
+// Describe puts what is known of a model in ONNX into the terms of one in GGUF.
+func Describe(path string, d *onnx.Description) *gguf.Info {
+	info := &gguf.Info{Path: path, Size: d.Size, Architecture: cmp.Or(d.Architecture, "onnx"), Quantisation: d.Numbers,
+		Context: d.Context, Width: d.Width, Pooling: d.Pooling, Head: d.Outputs, Labels: d.Labels,
+		Activation: string(d.Activation)}
+	switch {
+	case d.Ops.Has(backend.CanClassify):
+		info.Pooling = "rank"
+	case d.Ops.Has(backend.CanLabelTokens):
+		info.Pooling = tokenPooling
+	}
+	return info
+}
+
+// tokenPooling stands for a head on every token.
+const tokenPooling = "none: a head on each token"
+
+// Kind says in a word what a model is for.
+func Kind(info *gguf.Info) string {
+	switch {
+	case info.Pooling == "rank" && all.Judges(info.Labels):
+		return "encoder"
+	case info.Pooling == "rank":
+		return "reranker"
+	case info.Pooling == tokenPooling:
+		return "token classifier"
+	case info.Causal && info.Pooling == "":
+		return "judge"
+	default:
+		return "embedding"
+	}
+}
