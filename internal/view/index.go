@@ -155,7 +155,7 @@ func (x *index) create() error {
 	for i := range x.run.Manifest.Config.Metrics {
 		fmt.Fprintf(&columns, ", m%d REAL", i)
 	}
-	x.state = state{Counts: make([]counts, len(x.run.Manifest.Config.Metrics))}
+	x.set(state{Counts: make([]counts, len(x.run.Manifest.Config.Metrics))})
 	_, err := x.db.Exec(`DROP TABLE IF EXISTS meta; DROP TABLE IF EXISTS rows; DROP TABLE IF EXISTS bodies; DROP TABLE IF EXISTS words;
 		CREATE TABLE meta (identity TEXT, state TEXT);
 		CREATE TABLE rows (id INTEGER PRIMARY KEY, sample TEXT, start INTEGER, question TEXT, answer TEXT, failed INTEGER` +

@@ -5,9 +5,11 @@
 #
 #	scripts/bench/promptfoo.sh [ROWS] [DATASET]
 #
-# Linux on x86-64. The first ROWS (4) of the DATASET (examples/qa.jsonl) that have contexts are scored, without a cache. promptfoo is
-# asked with replies of 1,024 tokens at most, as one that repeats itself would else never end. It is fetched with npm the first time, into tools/ in Assay's data folder. It wants the machine for itself, and takes ten minutes
-# and more for four long rows.
+# Linux on x86-64. The first ROWS (4) of the DATASET (examples/qa.jsonl) that have contexts are scored, without a cache.
+# Both are given the same: question, contexts and answer, without the turns before, which promptfoo's three do not read.
+# promptfoo is asked with replies of 1,024 tokens at most, as one that repeats itself would else never end. It is fetched
+# with npm the first time, into tools/ in Assay's data folder. It wants the machine for itself, and takes ten minutes and
+# more for four long rows.
 #
 #   WAYS  what Assay scores by, each a preset or a list of metrics (default: the presets ragas-paper and ragas-short, and
 #         the three dimensions by first-token scoring)
@@ -59,6 +61,7 @@ node - "$data" "$rows" "$work" <<'END'
 const fs = require("fs"), [, , data, most, work] = process.argv
 const rows = fs.readFileSync(data, "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line))
   .filter((row) => row.contexts?.length && row.answer).slice(0, Number(most))
+  .map(({ id, question, contexts, answer }) => ({ id, question, contexts, answer }))
 fs.writeFileSync(`${work}/rows.jsonl`, rows.map((row) => JSON.stringify(row) + "\n").join(""))
 const text = (row) => row.contexts.map((c) => typeof c === "string" ? c : c.text).join("\n\n")
 fs.writeFileSync(`${work}/promptfooconfig.json`, JSON.stringify({

@@ -44,9 +44,14 @@ const (
 // A Reader reads PDF files, one after the other. Starting it takes some seconds of computing, in which PDFium is
 // compiled; it is started by the first file. Its methods are not safe for concurrent use.
 type Reader struct {
-	pool pdfium.Pool
-	stop context.CancelFunc
+	pool  pdfium.Pool
+	leash leash
+	stop  context.CancelFunc
 }
+
+// A leash is the pool's context. An instance derives its own from it when it is made, and so stops with the file that
+// was at hand then. (The pool's own way to stop one, Kill, writes what the calls under way read.)
+type leash struct{ context.Context }
 
 // Close frees what the Reader holds. It may be called on one that read nothing.
 func (r *Reader) Close() error {
@@ -65,8 +70,9 @@ func (r *Reader) start() error {
 		return nil
 	}
 	ctx, stop := context.WithCancel(experimental.WithCompilationWorkers(context.Background(), runtime.GOMAXPROCS(0)))
+	r.leash.Context = ctx
 	pool, err := webassembly.Init(webassembly.Config{
-		MaxTotal: 1, Context: ctx, FSConfig: wazero.NewFSConfig(), Stdout: io.Discard, Stderr: io.Discard,
+		MaxTotal: 1, Context: &r.leash, FSConfig: wazero.NewFSConfig(), Stdout: io.Discard, Stderr: io.Discard,
 		RuntimeConfig: wazero.NewRuntimeConfig().WithCloseOnContextDone(true).
 			WithMemoryLimitPages(mostMemory >> 16).
 			WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling),
@@ -127,16 +133,15 @@ type entry struct {
 
 // decode has PDFium decode a file in an instance of its own, which ends with it.
 func (r *Reader) decode(ctx context.Context, b []byte) (f *file, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, mostTime,
+		fmt.Errorf("reading it takes more than %v", mostTime))
+	defer cancel()
+	r.leash.Context = ctx
 	instance, err := r.pool.GetInstance(time.Minute)
 	if err != nil {
 		return nil, fmt.Errorf("the reader of PDF does not start: %w", err)
 	}
 	defer instance.Close()
-	ctx, cancel := context.WithTimeoutCause(ctx, mostTime,
-		fmt.Errorf("reading it takes more than %v", mostTime))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { instance.Kill() })
-	defer stop()
 	defer func() {
 		if p := recover(); p != nil {
 			f, err = nil, fmt.Errorf("it is damaged: %.200v", p)
