@@ -142,12 +142,12 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	if o.top > 0 && method != corpus.ByWords {
 		need[backend.Embedder] = backend.CanEmbed
 	}
-	st, err := openStack(ctx, s, &o.stack, need)
+	st, err := o.stack.open(ctx, s, need)
 	if err != nil {
 		return err
 	}
-	defer st.close()
-	models := metrics.Models{Roles: st.roles}.Identities().Fields()
+	defer st.Close()
+	models := metrics.Models{Roles: st.Roles}.Identities().Fields()
 	config := answerConfig{
 		Command: "answer", Questions: sum.SHA256, Limit: o.limit, Map: o.mapping, Top: o.top, Seed: o.seed,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(method)},
@@ -170,7 +170,7 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	defer j.Close()
 	var retriever *corpus.Retriever
 	if o.top > 0 {
-		if retriever, err = index(ctx, s, method, passages, st.roles[backend.Embedder]); err != nil {
+		if retriever, err = index(ctx, s, method, passages, st.Roles[backend.Embedder]); err != nil {
 			return err
 		}
 	}
@@ -181,7 +181,7 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 		s.note("vectors of %d passages in %s", len(passages), o.vectors)
 	}
 	answerer := &testset.Answerer{
-		Writer:    &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed},
+		Writer:    &testset.Writer{Model: st.Roles[backend.Judge], Prompts: own, Seed: o.seed},
 		Retriever: retriever, Top: o.top, Rewrite: o.rewrite, RetrieveOnly: o.retrieved,
 	}
 	return o.answer(ctx, s, answerer, questions, j, answerReport{

@@ -13,6 +13,7 @@ import (
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/internal/bench"
 	"github.com/assay-eval/assay/internal/dataset"
+	"github.com/assay-eval/assay/internal/stack"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/all"
 	"github.com/assay-eval/assay/metrics/prompts"
@@ -59,16 +60,16 @@ type benchOptions struct {
 }
 
 func benchCommand(ctx context.Context, s *std, args []string) error {
-	o := benchOptions{stack: stackOptions{backend: "llama", cache: "off"}}
+	o := benchOptions{stack: stackOptions{Options: stack.Options{Backend: "llama", Cache: "off"}}}
 	f := s.flags("bench", benchHelp)
-	o.stack.addModelAs(f, backend.Judge, roleFlag{"model", "the judge: a name from assay models, or a GGUF file"})
-	o.stack.addModelAs(f, backend.Embedder, roleFlag{"embed-model", "the embedding model, for --data"})
-	f.IntVar(&o.stack.context, "context", 0, "`TOKENS` of prompt and reply together")
-	f.IntVar(&o.stack.slots, "slots", 0, "calls served at once, for --data (default 16)")
-	f.IntVar(&o.stack.threads, "threads", 0, "threads (default chosen by measurement)")
+	o.stack.addModelAs(f, backend.Judge, "the judge: a name from assay models, or a GGUF file")
+	o.stack.addModelAs(f, backend.Embedder, "the embedding model, for --data")
+	f.IntVar(&o.stack.Context, "context", 0, "`TOKENS` of prompt and reply together")
+	f.IntVar(&o.stack.Slots, "slots", 0, "calls served at once, for --data (default 16)")
+	f.IntVar(&o.stack.Threads, "threads", 0, "threads (default chosen by measurement)")
 	f.IntSliceVar(&o.sequences, "sequences", []int{1, 4, 16, 32}, "how many sequences to compute at once")
 	f.IntVar(&o.rounds, "rounds", 1, "how often to measure each of these")
-	f.BoolVar(&o.stack.fast, "fast", false, fastUsage)
+	f.BoolVar(&o.stack.Fast, "fast", false, fastUsage)
 	f.IntVar(&o.shape.Prompt, "prompt", 128, "tokens of each sequence's prompt")
 	f.IntVar(&o.shape.Reply, "reply", 64, "tokens of each sequence's reply")
 	f.StringVarP(&o.data, "data", "d", "", "a dataset `FILE` whose rows to score")
@@ -78,7 +79,7 @@ func benchCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVar(&o.batched, "batched", "", "the output of llama-batched-bench, a `FILE` of JSONL, to compare with")
 	f.StringVar(&o.ollama, "ollama", "", "the judge's `NAME` in Ollama, to compare with")
 	f.StringVar(&o.ollamaEmbed, "ollama-embed", "", "the embedding model's `NAME` there")
-	f.StringVar(&o.stack.address, "address", "", "the `URL` of the Ollama server")
+	f.StringVar(&o.stack.Address, "address", "", "the `URL` of the Ollama server")
 	f.StringVar(&o.from, "from", "", "measure nothing, and print what --format json left in a `FILE`")
 	f.StringVar(&o.format, "format", "table", "how the figures are printed: table, json or md")
 	if err := parse(f, args, 0, 0); err != nil {
@@ -153,10 +154,10 @@ func (o *benchOptions) speeds(ctx context.Context, s *std, b *bench.Report, batc
 		if n < 1 {
 			return usagef("--sequences %d is to be positive", n)
 		}
-		stack := o.stack
-		stack.slots, stack.address = n, ""
-		stack.context = o.shape.Prompt + o.shape.Reply + 1
-		speed, err := o.speed(ctx, s, &stack, n, b)
+		one := o.stack.speaking(s)
+		one.Slots, one.Address = n, ""
+		one.Context = o.shape.Prompt + o.shape.Reply + 1
+		speed, err := o.speed(ctx, s, one, b)
 		if err != nil {
 			return err
 		}
@@ -165,9 +166,8 @@ func (o *benchOptions) speeds(ctx context.Context, s *std, b *bench.Report, batc
 	return nil
 }
 
-func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n int,
-	b *bench.Report) (bench.Speed, error) {
-	e, err := openLlama(ctx, s, stack, wanted{backend.Judge, stack.named(backend.Judge), backend.CanGenerate})
+func (o *benchOptions) speed(ctx context.Context, s *std, one stack.Options, b *bench.Report) (bench.Speed, error) {
+	e, err := stack.OpenJudge(ctx, one)
 	if err != nil {
 		return bench.Speed{}, err
 	}
@@ -175,7 +175,7 @@ func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n
 	info := e.Info()
 	b.Engine, b.Model, b.Digest = info.Engine, info.Model, info.Digest
 	shape := o.shape
-	shape.Sequences = n
+	shape.Sequences = one.Slots
 	warm := llama.Shape{Sequences: 1, Prompt: min(16, shape.Prompt), Reply: 2}
 	if _, err := e.Bench(ctx, warm); err != nil {
 		return bench.Speed{}, err
@@ -186,7 +186,7 @@ func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n
 		if err != nil {
 			return bench.Speed{}, err
 		}
-		s.note("%d sequences: %.1f tokens/s of prompt, %.1f of reply", n, speed.PromptRate(), speed.ReplyRate())
+		s.note("%d sequences: %.1f tokens/s of prompt, %.1f of reply", one.Slots, speed.PromptRate(), speed.ReplyRate())
 		best.PromptRate, best.ReplyRate = max(best.PromptRate, speed.PromptRate()), max(best.ReplyRate, speed.ReplyRate())
 		best.Rate = max(best.Rate, speed.Rate())
 	}
@@ -195,13 +195,13 @@ func (o *benchOptions) speed(ctx context.Context, s *std, stack *stackOptions, n
 
 // rows scores the dataset with the engine.
 func (o *benchOptions) rows(ctx context.Context, s *std, b *bench.Report) (r bench.Rows, err error) {
-	stack := o.stack
-	stack.address, stack.trie = "", true
-	st, r, err := o.score(ctx, s, &stack)
+	ours := o.stack
+	ours.Address, ours.Trie = "", true
+	st, r, err := o.score(ctx, s, &ours)
 	if err != nil {
 		return r, err
 	}
-	work, info := st.work[backend.Judge].Stats(), st.roles[backend.Judge].Info()
+	work, info := st.Engines[backend.Judge].Stats(), st.Roles[backend.Judge].Info()
 	b.Engine, b.Model, b.Digest = info.Engine, info.Model, info.Digest
 	r.PrefixEfficiency, r.Packing, r.Idle = work.PrefixEfficiency(), work.Packing(), work.Idle()
 	r.PromptTokens, r.PromptComputed, r.OutputTokens = work.PromptTokens, work.PromptComputed, work.OutputTokens
@@ -214,21 +214,21 @@ func (o *benchOptions) rows(ctx context.Context, s *std, b *bench.Report) (r ben
 
 // peer scores the same rows through Ollama.
 func (o *benchOptions) peer(ctx context.Context, s *std) (bench.Peer, error) {
-	stack := stackOptions{backend: "ollama", cache: "off", address: o.stack.address, context: o.stack.context,
-		models: map[backend.Role]*modelRefs{backend.Judge: {of: map[string]string{"": o.ollama}},
-			backend.Embedder: {of: map[string]string{"": o.ollamaEmbed}}}}
-	st, r, err := o.score(ctx, s, &stack)
+	theirs := stackOptions{Options: stack.Options{Backend: "ollama", Cache: "off", Address: o.stack.Address,
+		Context: o.stack.Context,
+		Models:  map[backend.Role]string{backend.Judge: o.ollama, backend.Embedder: o.ollamaEmbed}}}
+	st, r, err := o.score(ctx, s, &theirs)
 	if err != nil {
 		return bench.Peer{}, err
 	}
 	return bench.Peer{
-		Engine: st.roles[backend.Judge].Info().Engine, Failed: r.Failed, RowsPerMinute: r.RowsPerMinute,
+		Engine: st.Roles[backend.Judge].Info().Engine, Failed: r.Failed, RowsPerMinute: r.RowsPerMinute,
 	}, nil
 }
 
 // score scores the dataset with the metrics of the preset that it has the columns for, through models that it closes,
 // and tells how long that took once they were loaded.
-func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (st *stack, r bench.Rows, err error) {
+func (o *benchOptions) score(ctx context.Context, s *std, models *stackOptions) (st *stack.Stack, r bench.Rows, err error) {
 	p := plan{}
 	if p.metrics, err = all.Preset(o.preset); err != nil {
 		return nil, r, usageError{err}
@@ -248,12 +248,12 @@ func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (
 		s.note("%s is left out: the dataset has no %v", m.Name, m.Needs&^p.fields())
 	}
 	ms := p.metrics
-	if st, err = openStack(ctx, s, stack, metrics.AsksOf(ms)); err != nil {
+	if st, err = models.open(ctx, s, metrics.AsksOf(ms)); err != nil {
 		return nil, r, err
 	}
-	defer st.close()
+	defer st.Close()
 	r.Count, r.Preset, r.Layout = data.Summary().Rows, o.preset, o.layout
-	if judge := st.work[backend.Judge]; judge != nil {
+	if judge := st.Engines[backend.Judge]; judge != nil {
 		if r.RowTokens, err = rowTokens(ctx, judge, data.Samples(ctx), ms); err != nil {
 			return nil, r, err
 		}
@@ -261,7 +261,7 @@ func (o *benchOptions) score(ctx context.Context, s *std, stack *stackOptions) (
 	meter := newMeter(s, r.Count*len(ms), 0)
 	defer meter.stop()
 	start := time.Now()
-	err = metrics.Run(ctx, data.Samples(ctx), ms, metrics.Models{Roles: st.roles, Prompts: asking},
+	err = metrics.Run(ctx, data.Samples(ctx), ms, metrics.Models{Roles: st.Roles, Prompts: asking},
 		metrics.Options{Ready: func(metrics.Result) { meter.result() }},
 		func(result metrics.Result) error {
 			if result.Score == nil && result.Kind != metrics.NotApplicable {

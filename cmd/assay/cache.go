@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/assay-eval/assay/backend/cache"
-	"github.com/assay-eval/assay/models"
+	"github.com/assay-eval/assay/internal/stack"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/pflag"
 )
@@ -26,15 +25,6 @@ Usage: assay cache [stats]                       how large the answer cache is a
 Answers are kept in one SQLite file, $ASSAY_HOME/cache/answers.db or else in your data folder. An answer is
 found by a hash over everything that it depends on. docs/cache.md tells the rest.
 `
-
-// openStore opens the answer cache of the home folder.
-func openStore(s *std) (*cache.Store, error) {
-	home, err := models.Home()
-	if err != nil {
-		return nil, err
-	}
-	return cache.Open(filepath.Join(home, "cache", "answers.db"), func(err error) { s.warn("%v", err) })
-}
 
 func cacheCommand(ctx context.Context, s *std, args []string) error {
 	verb := "stats"
@@ -52,7 +42,7 @@ func cacheCommand(ctx context.Context, s *std, args []string) error {
 
 // withStore runs do on the answer cache.
 func withStore(s *std, do func(*cache.Store) error) error {
-	store, err := openStore(s)
+	store, err := stack.OpenStore(s.warn)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/preview"
 	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/stack"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -64,7 +65,7 @@ func dataCommand(ctx context.Context, s *std, args []string) error {
 }
 
 // dryRun scores a few rows without a run, and says what all of them would take.
-func (o *runOptions) dryRun(ctx context.Context, s *std, p *plan, models metrics.Models, st *stack) error {
+func (o *runOptions) dryRun(ctx context.Context, s *std, p *plan, models metrics.Models, st *stack.Stack) error {
 	if p.budget != nil {
 		return usageError{errors.New("--dry-run cannot tell how many rows a budget asks about: leave --budget and --until-width out")}
 	}
@@ -72,7 +73,7 @@ func (o *runOptions) dryRun(ctx context.Context, s *std, p *plan, models metrics
 		return usagef("--dry-run writes table or json")
 	}
 	pilot, err := preview.Try(ctx, p.data, o.pilot, p.metrics, models, func() (int64, int64) {
-		calls := st.calls()
+		calls := st.Calls()
 		return calls.Computed, calls.Cached
 	})
 	if err != nil {

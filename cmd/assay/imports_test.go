@@ -89,6 +89,8 @@ func TestImports(t *testing.T) {
 		"internal/installed": {"backend", "backend/onnx", "metrics/all", "models", "models/gguf"},
 		"internal/doctor": {"backend", "backend/cache", "backend/llama/library", "backend/ollama", "backend/onnx", "backend/openai",
 			"internal/installed", "models", "models/gguf"},
+		"internal/stack": {"backend", "backend/cache", "backend/linger", "backend/llama", "backend/ollama", "backend/onnx",
+			"backend/openai", "backend/sched", "internal/installed", "internal/runs", "metrics", "models"},
 		"internal/budget":        {"backend", "metrics", "internal/runs", "internal/stats"},
 		"internal/runs/runstest": {"metrics", "internal/runs"},
 		"internal/study": {"backend", "metrics", "metrics/all", "metrics/prompts", "internal/dataset",

@@ -18,6 +18,28 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
+const modelsHelp = `
+Usage: assay models [list]                         the models on this machine, Ollama's included
+       assay models inspect MODEL                  what a model file says of itself
+       assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder with
+                                                   an encoder in ONNX (or one of its .onnx files), or
+                                                   with a BERT, RoBERTa or ModernBERT in safetensors
+       assay models import --name NAME --head FOLDER FILE
+                                                   add a GGUF file with the classification head, which it
+                                                   lacks, of the Hugging Face folder that it was made of
+       assay models verify [MODEL...]              read models whole and compare their digests
+       assay models tune MODEL                     requantise a model to what is fastest here, if that
+                                                   is faster by a tenth: it measures
+       assay models remove MODEL
+       assay models engine [--gpu KIND]            the llama.cpp libraries: which are used; fetch and
+                                                   use those for a graphics card, or for none
+       assay models engine --onnx                  ONNX Runtime's library: it is fetched where needed
+
+MODEL is a name from the list, the path of a GGUF file or of an encoder in ONNX, or ollama:NAME[:TAG]
+for a model that Ollama has, which is used where it lies. Models live in $ASSAY_HOME, or else in your
+data folder.
+`
+
 func modelsCommand(ctx context.Context, s *std, args []string) error {
 	verb := "list"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -279,6 +301,21 @@ func importModel(ctx context.Context, s *std, home string, args []string) error 
 	}
 	s.note("imported %s (%s)", m.Name, m.Record.Digest)
 	return nil
+}
+
+// importONNX copies a model in ONNX into the home folder.
+func importONNX(ctx context.Context, s *std, home string, rec models.Record, path string) (*models.Model, error) {
+	d, _, err := onnx.Check(path)
+	if err != nil {
+		return nil, err
+	}
+	if d.Choice != "" {
+		s.note("%s", d.Choice)
+	}
+	return models.ImportFolder(ctx, home, rec, d.Dir, d.Files, func(folder string) (string, error) {
+		_, digest, err := onnx.Check(folder)
+		return digest, err
+	})
 }
 
 func verifyModels(s *std, home string, args []string) error {

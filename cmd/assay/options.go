@@ -1,53 +1,56 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
-	"time"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/stack"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/spf13/pflag"
 )
 
 // stackOptions are the flags that say which models answer, and through what.
 type stackOptions struct {
-	backend string
-	address string
-	remote  bool                        // whether the server may be on another machine
-	models  map[backend.Role]*modelRefs // as the user named them
-	several bool                        // whether models may have names, so that there can be more than one of a kind
-	cache   string
+	stack.Options
+	several bool // whether models may have names, so that there can be more than one of a kind
+}
 
-	encoders string // what runs encoders in GGUF: a key of encoderEngines; "" is llama
-	context  int
-	slots    int
-	threads  int
-	fast     bool          // see llama.Options
-	trie     bool          // count the beginnings of prompts: see llama.Options
-	grace    time.Duration // of calls in flight when the command is interrupted
+// open opens the models that are asked.
+func (o *stackOptions) open(ctx context.Context, s *std, asks metrics.Asks) (*stack.Stack, error) {
+	return stack.Open(ctx, o.speaking(s), asks)
+}
+
+// speaking are the options with what no flag holds: the key for a server, which is in the environment only, so that no
+// shell keeps it, and where to speak.
+func (o *stackOptions) speaking(s *std) stack.Options {
+	with := o.Options
+	with.Key, with.Say, with.Warn = os.Getenv("ASSAY_API_KEY"), s.note, s.warn
+	return with
 }
 
 func (o *stackOptions) add(f *pflag.FlagSet) {
-	f.StringVarP(&o.backend, "backend", "b", "llama",
+	f.StringVarP(&o.Backend, "backend", "b", "llama",
 		"the `ENGINE` that runs the models: llama (in this process), ollama, or openai (any server with OpenAI's routes)")
 	o.addModel(f, backend.Judge)
 	o.addModel(f, backend.Embedder)
-	f.StringVar(&o.address, "address", "",
+	f.StringVar(&o.Address, "address", "",
 		"the `URL` of the server: with ollama the default is $OLLAMA_HOST, or its usual address on this machine")
-	f.BoolVar(&o.remote, "allow-remote", false,
+	f.BoolVar(&o.Remote, "allow-remote", false,
 		"with openai: the server may be on another machine, to which texts, and the key in $ASSAY_API_KEY, are sent")
-	f.StringVar(&o.cache, "cache", "use",
+	f.StringVar(&o.Cache, "cache", "use",
 		"answers from earlier runs: use, refresh (ask anew), verify (ask anew and compare) or off")
-	f.IntVar(&o.context, "context", 0,
+	f.IntVar(&o.Context, "context", 0,
 		"`TOKENS` of prompt and reply together (default what the model was trained for, at most 4096)")
-	f.IntVar(&o.slots, "slots", 0, "calls served at once (default 16; with a server, what it allows)")
-	f.StringVar(&o.encoders, "encoder-engine", "auto",
+	f.IntVar(&o.Slots, "slots", 0, "calls served at once (default 16; with a server, what it allows)")
+	f.StringVar(&o.Encoders, "encoder-engine", "auto",
 		"what runs BERT models in GGUF, that embed or judge: llama, onnx (ONNX Runtime, in the kind of numbers that "+
 			"the file is for), onnx-fp32, onnx-int8, or auto: onnx where its library is installed")
-	f.IntVar(&o.threads, "threads", 0, "threads of the llama engine (default chosen by measurement)")
-	f.BoolVar(&o.fast, "fast", false, fastUsage)
+	f.IntVar(&o.Threads, "threads", 0, "threads of the llama engine (default chosen by measurement)")
+	f.BoolVar(&o.Fast, "fast", false, fastUsage)
 }
 
 const fastUsage = "let an answer's last digits depend on what else is asked at the time, for speed (the llama engine)"
@@ -59,73 +62,44 @@ func (o *stackOptions) addEncoder(f *pflag.FlagSet) { o.addModel(f, backend.Enco
 func (o *stackOptions) addSampler(f *pflag.FlagSet) { o.addModel(f, backend.Sampler) }
 
 func (o *stackOptions) addModel(f *pflag.FlagSet, role backend.Role) {
-	o.addModelAs(f, role, roleFlags[role])
+	o.addModelAs(f, role, modelUsage(role))
 }
 
-func (o *stackOptions) addModelAs(f *pflag.FlagSet, role backend.Role, flag roleFlag) {
-	if o.models == nil {
-		o.models = make(map[backend.Role]*modelRefs)
+func (o *stackOptions) addModelAs(f *pflag.FlagSet, role backend.Role, usage string) {
+	if o.Models == nil {
+		o.Models = make(map[backend.Role]string)
 	}
-	o.models[role] = &modelRefs{several: o.several}
-	usage := flag.usage
 	if o.several {
 		usage += "; NAME=`REF` is one that metrics ask as METRIC@NAME, repeatable"
 	}
-	f.Var(o.models[role], flag.name, usage)
+	f.Var(&modelFlag{kind: role, several: o.several, models: o.Models}, stack.Flag(role), usage)
 }
 
-// named is the user's name for the model of a role, "" if there is none.
-func (o *stackOptions) named(role backend.Role) string {
-	if refs := o.models[role.Kind()]; refs != nil {
-		return refs.of[role.Name()]
+// modelUsage says how the user names the model of a role.
+func modelUsage(role backend.Role) string {
+	switch role {
+	case backend.Judge:
+		return "the judge: a name from assay models, or a GGUF file; with a server, its name there"
+	case backend.Embedder:
+		return "the embedding model, likewise, or a folder or file in ONNX"
+	case backend.Encoder:
+		return "the encoder judge, or a reranker: a name from assay models, a GGUF file, or a folder or file in ONNX; with " +
+			"openai, its name there"
+	default:
+		return "the model that the evaluated system runs on, named as the judge is: metrics with @drawn have it answer again"
 	}
-	return ""
 }
 
-// names lists the roles with names that the user gave models for.
-func (o *stackOptions) names() []backend.Role {
-	all := backend.Identities{}
-	for kind, refs := range o.models {
-		for name := range refs.of {
-			all[kind.Named(name)] = backend.Identity{}
-		}
-	}
-	return all.Named()
-}
-
-// checkNames refuses metrics that ask a model without a name where all that are given have one, and trained judges that
-// ask one by a name that none has.
-func (o *stackOptions) checkNames(ms []metrics.Metric) error {
-	there := o.names()
-	for _, m := range ms {
-		for _, kind := range backend.SortRoles(m.Asks) {
-			if o.named(kind) != "" {
-				continue
-			}
-			if name := kind.Name(); name != "" {
-				return withHint(fmt.Errorf("%s asks the %s, and there is none", m.Name, kind.Title()),
-					"--%s %s=REF names it", roleFlags[kind.Kind()].name, name)
-			}
-			for _, role := range m.Askable(there) {
-				if role.Kind() == kind {
-					return withHint(fmt.Errorf("%s does not say which %s it asks: each has a name", m.Name, kind.Title()),
-						"%s@%s says so", m.Name, role.Name())
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// modelRefs are the models of one kind as a flag gives them: REF, or NAME=REF where there are several.
-type modelRefs struct {
+// A modelFlag takes the models of one kind: REF, or NAME=REF where there are several.
+type modelFlag struct {
+	kind    backend.Role
 	several bool
-	of      map[string]string // by name; "" without one
+	models  map[backend.Role]string // of all kinds
 }
 
 // Set takes one more model; "" is none. What stands before the first = is a name if it could be one: a path can begin
 // with ./
-func (m *modelRefs) Set(text string) error {
+func (m *modelFlag) Set(text string) error {
 	if text == "" {
 		return nil
 	}
@@ -135,7 +109,8 @@ func (m *modelRefs) Set(text string) error {
 	} else if err != nil {
 		return err
 	}
-	before, twice := m.of[name]
+	role := m.kind.Named(name)
+	before, twice := m.models[role]
 	switch {
 	case ref == "":
 		return errors.New("it names no model")
@@ -148,39 +123,12 @@ func (m *modelRefs) Set(text string) error {
 	case twice:
 		return fmt.Errorf("%s is named already, and this command asks one model of the kind", before)
 	}
-	if m.of == nil {
-		m.of = make(map[string]string)
-	}
-	m.of[name] = ref
+	m.models[role] = ref
 	return nil
 }
 
 // String is for pflag, which shows defaults: there are none.
-func (m *modelRefs) String() string { return "" }
+func (m *modelFlag) String() string { return "" }
 
 // Type is for pflag, too.
-func (m *modelRefs) Type() string { return "string" }
-
-// A roleFlag is how the user names the model of a role.
-type roleFlag struct{ name, usage string }
-
-var roleFlags = map[backend.Role]roleFlag{
-	backend.Judge:    {"model", "the judge: a name from assay models, or a GGUF file; with a server, its name there"},
-	backend.Embedder: {"embed-model", "the embedding model, likewise, or a folder or file in ONNX"},
-	backend.Encoder: {"encoder-model", "the encoder judge, or a reranker: a name from assay models, a GGUF file, or a " +
-		"folder or file in ONNX; with openai, its name there"},
-	backend.Sampler: {"sample-model", "the model that the evaluated system runs on, named as the judge is: metrics with " +
-		"@drawn have it answer again"},
-}
-
-// A wanted model: what for, as the user named it ("" if not), and what it must be able to do.
-type wanted struct {
-	role backend.Role
-	ref  string
-	ops  backend.Ops
-}
-
-// describe names the models for the user: "judge tinyllama-q4_0 on llama.cpp v0.4.0, 2048 tokens".
-func describe(info backend.Info) string {
-	return fmt.Sprintf("%s on %s, %d tokens, %d at once", info.Model, info.Engine, info.Context, info.Slots)
-}
+func (m *modelFlag) Type() string { return "string" }

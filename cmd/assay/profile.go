@@ -31,10 +31,10 @@ func (o *profileFlags) add(f *pflag.FlagSet) {
 }
 
 // load returns the metrics of the profiles: nil if there are none.
-func (o *profileFlags) load(stack *stackOptions) ([]metrics.Metric, error) {
+func (o *profileFlags) load(models map[backend.Role]string) ([]metrics.Metric, error) {
 	var list []metrics.Metric
 	for _, name := range o.names {
-		profiles, err := findProfiles(name, stack)
+		profiles, err := findProfiles(name, models)
 		if err != nil {
 			return nil, fmt.Errorf("--judge-profile %s: %w", name, err)
 		}
@@ -51,9 +51,9 @@ func (o *profileFlags) load(stack *stackOptions) ([]metrics.Metric, error) {
 }
 
 // findProfiles resolves what the user wrote.
-func findProfiles(name string, stack *stackOptions) ([]*profile.Profile, error) {
+func findProfiles(name string, models map[backend.Role]string) ([]*profile.Profile, error) {
 	if name == "auto" {
-		return recogniseModels(stack)
+		return recogniseModels(models)
 	}
 	var names []string
 	for _, p := range all.Profiles() {
@@ -91,15 +91,15 @@ func readProfile(file string) ([]byte, error) {
 
 // recogniseModels returns the profiles for the judges and encoders that the user named, of those profiles that ask a
 // model of that kind.
-func recogniseModels(stack *stackOptions) ([]*profile.Profile, error) {
+func recogniseModels(models map[backend.Role]string) ([]*profile.Profile, error) {
 	var list []*profile.Profile
 	var unknown []string
 	for _, kind := range []backend.Role{backend.Judge, backend.Encoder} {
-		refs := stack.models[kind]
-		if refs == nil {
-			continue
-		}
-		for _, ref := range refs.of {
+		for _, role := range backend.SortRoles(models) {
+			if role.Kind() != kind {
+				continue
+			}
+			ref := models[role]
 			before := len(list)
 			for _, p := range all.Recognise(describeFile(ref)) {
 				if p.Role() == kind && !slices.Contains(list, p) {

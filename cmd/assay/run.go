@@ -158,27 +158,27 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer plan.data.Close()
-	o.stack.grace = grace
+	o.stack.Grace = grace
 	searching, err := o.evidence.check(plan.metrics)
 	if err != nil {
 		return usageError{err}
 	}
 	asks := metrics.AsksOf(plan.metrics).With(searching)
-	for _, role := range o.stack.names() {
+	for _, role := range o.stack.Names() {
 		if asks[role] == 0 {
 			s.warn("no metric asks the %s: METRIC@%s does", role.Title(), role.Name())
 		}
 	}
-	st, err := openStack(ctx, s, &o.stack, asks)
+	st, err := o.stack.open(ctx, s, asks)
 	if err != nil {
 		return err
 	}
-	defer st.close()
-	models := metrics.Models{Roles: st.roles, Prompts: plan.prompts, Seed: o.seed, Reasons: plan.reasons}
-	if models.Evidence, plan.corpus, err = o.evidence.open(ctx, s, st.roles[backend.Embedder]); err != nil {
+	defer st.Close()
+	models := metrics.Models{Roles: st.Roles, Prompts: plan.prompts, Seed: o.seed, Reasons: plan.reasons}
+	if models.Evidence, plan.corpus, err = o.evidence.open(ctx, s, st.Roles[backend.Embedder]); err != nil {
 		return err
 	}
-	s.hintProfiles(st.roles, plan.metrics)
+	s.hintProfiles(st.Roles, plan.metrics)
 	if err := metrics.Check(plan.metrics, models, plan.fields()); err != nil {
 		return usageError{err}
 	}
@@ -207,12 +207,12 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	s.announce(plan, w.Kept())
-	err = o.score(ctx, s, plan, models, w, st.calls)
+	err = o.score(ctx, s, plan, models, w, st.Calls)
 	if err != nil {
 		s.note("what is done is kept in %s: the same command goes on from there", dir)
 		return err
 	}
-	s.tally(st)
+	st.Tally()
 	return o.conclude(ctx, s, plan, dir)
 }
 
@@ -250,7 +250,7 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 		return nil, usageError{err}
 	}
 	p.judges, p.judged = judges, judged
-	profiled, err := o.profiles.load(&o.stack)
+	profiled, err := o.profiles.load(o.stack.Models)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -287,9 +287,9 @@ func (o *runOptions) plan(ctx context.Context, s *std) (*plan, error) {
 		return nil, usageError{err}
 	}
 	p.leaveOut(func(m metrics.Metric) bool { return o.preset != "" || o.ofProfile(m, profiled) })
-	p.metrics, p.budget, err = o.budget.choose(p.metrics, all.Selector{Own: own, Models: o.stack.names()},
+	p.metrics, p.budget, err = o.budget.choose(p.metrics, all.Selector{Own: own, Models: o.stack.Names()},
 		p.data.Summary().Rows)
-	if err := errors.Join(err, o.stack.checkNames(p.metrics), p.checkMaps(), o.checkData(&p)); err != nil {
+	if err := errors.Join(err, o.stack.Check(p.metrics), p.checkMaps(), o.checkData(&p)); err != nil {
 		p.data.Close()
 		return nil, usageError{err}
 	}
@@ -332,7 +332,7 @@ func (p *plan) leaveOut(may func(metrics.Metric) bool) {
 func (o *runOptions) selectMetrics(own, trained []metrics.Metric) ([]metrics.Metric, error) {
 	var list []metrics.Metric
 	var err error
-	from := all.Selector{Own: own, Models: o.stack.names()}
+	from := all.Selector{Own: own, Models: o.stack.Names()}
 	switch {
 	case o.preset != "" && len(o.metrics) > 0:
 		return nil, errors.New("--metrics and --preset exclude each other")
@@ -415,8 +415,8 @@ func (p *plan) fields() metrics.Field {
 func (o *runOptions) manifest(p *plan, models metrics.Models) runs.Manifest {
 	sum := p.data.Summary()
 	m := runs.Manifest{Tool: "assay " + buildVersion(), Started: runs.Now(), Notes: sum.Notes, Calibrations: p.maps}
-	if o.stack.remote {
-		m.Notes = append(slices.Clip(m.Notes), "the models were asked at "+openai.Host(o.stack.address)+
+	if o.stack.Remote {
+		m.Notes = append(slices.Clip(m.Notes), "the models were asked at "+openai.Host(o.stack.Address)+
 			", which may be another machine (--allow-remote)")
 	}
 	m.Config = runs.Config{
@@ -511,22 +511,6 @@ func (s *std) announce(p *plan, kept int) {
 	}
 	if kept > 0 {
 		s.note("going on after the %d samples of an earlier attempt", kept)
-	}
-}
-
-// tally says how many answers drifted, and how much the judge had to do.
-func (s *std) tally(st *stack) {
-	if n := st.drifts.Load(); n > 0 {
-		s.warn("%d answers are not the stored ones", n)
-	}
-	for _, role := range backend.SortRoles(st.work) {
-		w := st.work[role].Stats()
-		if w.PromptTokens == 0 {
-			continue
-		}
-		s.note("the %s: %d prompt tokens (%.0f%% prefix-cached), %d completion tokens, %.1f sequences decoded at a time",
-			role.Title(), w.PromptTokens, 100*(1-float64(w.PromptComputed)/float64(w.PromptTokens)),
-			w.OutputTokens, float64(w.StepSequences)/float64(max(1, w.Steps)))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/serve"
+	"github.com/assay-eval/assay/internal/stack"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -61,23 +62,23 @@ func (o *serveOptions) run(ctx context.Context, s *std) error {
 		return usageError{err}
 	}
 	defer listener.Close()
-	st, err := openStack(ctx, s, &o.stack, o.asks())
+	st, err := o.stack.open(ctx, s, o.asks())
 	if err != nil {
 		return err
 	}
-	defer st.close()
-	for _, b := range st.models {
-		s.note("serving %s", describe(b.Info()))
+	defer st.Close()
+	for _, info := range st.Infos() {
+		s.note("serving %s", stack.Describe(info))
 	}
 	token := strings.ToLower(rand.Text())
 	address := fmt.Sprintf("http://%s/%s/v1\n", listener.Addr(), token)
 	if err := s.address(o.output, address); err != nil {
 		return err
 	}
-	server := serve.New(serve.Models{Judge: st.roles[backend.Judge], Embedder: st.roles[backend.Embedder],
-		Encoder: st.roles[backend.Encoder], Vocabulary: st.words}, token)
+	server := serve.New(serve.Models{Judge: st.Roles[backend.Judge], Embedder: st.Roles[backend.Embedder],
+		Encoder: st.Roles[backend.Encoder], Vocabulary: st.Vocabulary}, token)
 	err = serve.Run(ctx, listener, server, serveGrace, log.New(s, "", 0))
-	calls := st.calls()
+	calls := st.Calls()
 	s.note("answers: %d computed, %d from the cache", calls.Computed, calls.Cached)
 	return err
 }
@@ -85,13 +86,13 @@ func (o *serveOptions) run(ctx context.Context, s *std) error {
 // asks are the models to serve: those that the user named, or the judge.
 func (o *serveOptions) asks() metrics.Asks {
 	asks := metrics.Asks{}
-	if o.stack.named(backend.Embedder) != "" {
+	if o.stack.Models[backend.Embedder] != "" {
 		asks[backend.Embedder] = backend.CanEmbed
 	}
-	if o.stack.named(backend.Encoder) != "" {
+	if o.stack.Models[backend.Encoder] != "" {
 		asks[backend.Encoder] = backend.CanClassify
 	}
-	if len(asks) == 0 || o.stack.named(backend.Judge) != "" {
+	if len(asks) == 0 || o.stack.Models[backend.Judge] != "" {
 		asks[backend.Judge] = backend.CanGenerate
 	}
 	return asks

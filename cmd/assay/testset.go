@@ -183,14 +183,14 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
-	st, err := openStack(ctx, s, &o.stack, metrics.Asks{
+	st, err := o.stack.open(ctx, s, metrics.Asks{
 		backend.Judge: backend.CanGenerate, backend.Embedder: backend.CanEmbed,
 	})
 	if err != nil {
 		return err
 	}
-	defer st.close()
-	models := metrics.Models{Roles: st.roles}.Identities().Fields()
+	defer st.Close()
+	models := metrics.Models{Roles: st.Roles}.Identities().Fields()
 	config := testsetConfig{
 		Command: "testset", N: o.n, Recipe: recipe, Types: types, Style: style, Each: o.each, Seed: o.seed,
 		Personas: o.personas, Forms: forms,
@@ -202,11 +202,11 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer j.Close()
-	retriever, err := index(ctx, s, corpus.ByBoth, passages, st.roles[backend.Embedder])
+	retriever, err := index(ctx, s, corpus.ByBoth, passages, st.Roles[backend.Embedder])
 	if err != nil {
 		return err
 	}
-	writer := &testset.Writer{Model: st.roles[backend.Judge], Prompts: own, Seed: o.seed}
+	writer := &testset.Writer{Model: st.Roles[backend.Judge], Prompts: own, Seed: o.seed}
 	m := testset.NewMaker(writer, retriever, recipe, types, o.n)
 	m.Style, m.PerPassage, m.Personas, m.QueryStyles = style, o.each, o.personas, forms
 	return o.make(ctx, s, m, j)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/internal/serve"
+	"github.com/assay-eval/assay/internal/stack"
 	"github.com/assay-eval/assay/internal/view"
 	"github.com/assay-eval/assay/models"
 )
@@ -81,7 +82,7 @@ func (o *viewOptions) run(ctx context.Context, s *std, dirs []string) error {
 		return usageError{err}
 	}
 	defer listener.Close()
-	store, err := openStore(s)
+	store, err := stack.OpenStore(s.warn)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package installed
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/onnx"
@@ -72,4 +73,28 @@ func Kind(info *gguf.Info) string {
 	default:
 		return "embedding"
 	}
+}
+
+// OfKind lists the names of the installed models of a kind; of a model and what it was tuned to, that of the tuned one.
+func OfKind(home, kind string) ([]string, error) {
+	list, err := models.List(home)
+	if err != nil {
+		return nil, err
+	}
+	var fit []models.Model
+	for _, m := range list {
+		if info, err := Inspect(m.Path); err == nil && Kind(info) == kind {
+			fit = append(fit, m)
+		}
+	}
+	tuned := func(m models.Model) bool {
+		return slices.ContainsFunc(fit, func(t models.Model) bool {
+			return t.Record != nil && m.Record != nil && t.Record.Tuned == m.Record.Digest
+		})
+	}
+	var names []string
+	for _, m := range slices.DeleteFunc(slices.Clone(fit), tuned) {
+		names = append(names, m.Name)
+	}
+	return names, nil
 }
