@@ -193,6 +193,10 @@ func contextRelevanceSentencesShort() metrics.Metric {
 	return m
 }
 
+// maxNumbers bounds the completion tokens of a list of numbers: some two dozen of them. A judge that wants to list more is
+// asked about fewer sentences at once; room for all would make windows of many short sentences small.
+const maxNumbers = 128
+
 // numbersData is what context_relevance_numbers is rendered with.
 type numbersData struct {
 	Row      metrics.Row // with the sentences numbered, in either layout
@@ -219,7 +223,7 @@ func scoreContextRelevanceShort(ctx context.Context, m metrics.Models, s *metric
 		q := ask.Query{
 			Prompt:     p,
 			Data:       numbersData{part.Row, s.Question, s.History},
-			Room:       tokensPerNumber * len(numbers),
+			Room:       min(tokensPerNumber*len(numbers), maxNumbers),
 			Schema:     ask.NumbersSchema(numbers),
 			Splittable: true,
 		}

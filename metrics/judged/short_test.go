@@ -230,6 +230,9 @@ func TestContextRelevanceShortInWindows(t *testing.T) {
 	named := 0
 	fake := &backendtest.Fake{About: backend.Info{Context: 1100, Ops: backend.CanGenerate | backend.CanConstrain}}
 	fake.Reply = func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+		if req.MaxTokens > 8+maxNumbers {
+			t.Errorf("%d tokens are kept for the reply", req.MaxTokens)
+		}
 		var schema struct{ Items struct{ Enum []int } }
 		if err := json.Unmarshal(req.Schema, &schema); err != nil {
 			return "", err
