@@ -13,10 +13,10 @@ make -s setup
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Metrics that need a column which the examples lack, or a reranker, are left out.
+# Metrics that need a column which the examples lack, a reranker, a corpus or the answering model are left out.
 names=$(./assay metrics --format json | node -e '
 	const have = ["question", "answer", "contexts", "reference_answers"]
-	const fits = m => m.judge && !m.judge.includes("rerank") && m.needs.every(n => have.includes(n))
+	const fits = m => m.judge && !m.judge.includes("rerank") && !/corpus|sampl/.test(m.calls) && m.needs.every(n => have.includes(n))
 	console.log(JSON.parse(require("fs").readFileSync(0)).metrics.filter(fits).map(m => m.name).join(","))')
 ./assay run --data examples/qa.jsonl --limit "$rows" --model tinyllama-q4_0 --embed-model minilm --metrics "$names" -o "$work/run" >&2
 (cd "$work" && "$OLDPWD/assay" report run --format json >costs.json)

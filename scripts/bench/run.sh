@@ -13,8 +13,8 @@
 # It wants the machine for itself: all parts take an hour on two cores.
 #
 #   DATA     the dataset of promptfoo and reading (examples/qa.jsonl), whose first ROWS (4) are scored
-#   PRESETS  those of reading (logit ragas-paper ragas-short); of logit, which writes nothing, only the tokenizer of JUDGE
-#            (tinyllama-q4_0) counts, so that a cut of its first layer does
+#   PRESETS  those of reading (logit ragas-paper ragas-short). Of logit, which writes nothing, only the tokenizer counts:
+#            it is counted with the model's first layer, for two context lengths
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
@@ -29,20 +29,35 @@ promptfoo() { scripts/bench/promptfoo.sh "$rows" "$data"; }
 
 engine() { scripts/bench/engine.sh; }
 
+# read_rows PRESET LAYOUT MODEL CONTEXT prints a line of the table of reading.
+read_rows() {
+	"$ASSAY" bench --data "$work/rows.jsonl" --model "$3" --embed-model minilm --preset "$1" --layout "$2" --context "$4" \
+		--format json >"$work/reading.json"
+	node -e 'const [, file, preset, layout] = process.argv, r = JSON.parse(require("fs").readFileSync(file))
+		const n = (x) => x.toLocaleString("en-US")
+		console.log(`| \`${preset}\` | \`${layout}\` | ${n(Number(process.argv[4]))} | ${n(r.row_tokens)} | ${n(r.prompt_tokens)} | ` +
+			`${n(r.prompt_tokens_computed)} | ${r.reading_efficiency.toFixed(2)} | ${n(Math.round(r.output_tokens / r.rows))} |`)' \
+		"$work/reading.json" "$1" "$2" "$4"
+}
+
 reading() {
+	local whole
+	whole=$(scripts/setup.sh --home)/models/tinyllama-q4_0.gguf
 	head -n "$rows" "$data" >"$work/rows.jsonl"
-	echo "$rows rows of $(basename "$data"), TinyLlama's tokenizer, 2,048 tokens of context."
+	echo "$rows rows of $(basename "$data"), TinyLlama's tokenizer."
 	echo
-	echo "| preset | layout | tokens of the rows | of their prompts | computed | reading efficiency | tokens written a row |"
-	echo "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+	echo "| preset | layout | context length | tokens of the rows | of their prompts | computed | reading efficiency | tokens written a row |"
+	echo "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
 	for preset in ${PRESETS:-logit ragas-paper ragas-short}; do
 		for layout in row classic; do
-			"$ASSAY" bench --data "$work/rows.jsonl" --model "${JUDGE:-tinyllama-q4_0}" --embed-model minilm --preset "$preset" --layout "$layout" \
-				--format json >"$work/reading.json"
-			node -e 'const [, file, preset, layout] = process.argv, r = JSON.parse(require("fs").readFileSync(file))
-				const n = (x) => x.toLocaleString("en-US")
-				console.log(`| \`${preset}\` | \`${layout}\` | ${n(r.row_tokens)} | ${n(r.prompt_tokens)} | ${n(r.prompt_tokens_computed)} | ` +
-					`${r.reading_efficiency.toFixed(2)} | ${n(Math.round(r.output_tokens / r.rows))} |`)' "$work/reading.json" "$preset" "$layout"
+			if [ "$preset" != logit ]; then
+				read_rows "$preset" "$layout" tinyllama-q4_0 2048
+				continue
+			fi
+			for context in 2048 8192; do
+				go run ./scripts/bench/cut "$whole" "$work/cut.gguf" 1 "$context"
+				read_rows "$preset" "$layout" "$work/cut.gguf" "$context"
+			done
 		done
 	done
 }
@@ -85,6 +100,7 @@ first-token probabilities (\`logit\`). Nothing comes from a cache.
 END
 	section reading "How often a row is read" <<END
 *Reading efficiency* is tokens of prompts that were computed, for each token of the rows' own text: [layouts](layouts.md).
+Rows that exceed the context length are read in windows.
 END
 	section engine "The engine beside llama.cpp" <<END
 *batched-bench* is llama.cpp's own llama-batched-bench, on the same libraries at the same shapes (prompts of 128 tokens,
