@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
+	"github.com/assay-eval/assay/internal/evaluation"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/all"
 	"github.com/assay-eval/assay/metrics/prompts"
@@ -52,15 +53,15 @@ func metricsCommand(ctx context.Context, s *std, args []string) error {
 	folder := f.String("prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	layout := f.String("layout", string(prompts.Row), layoutHelp)
 	costs := f.String("costs", "", "a JSON report, `FILE`, from which to add what each metric cost")
-	var criteria criteriaOptions
-	criteria.add(f)
+	var criteria evaluation.Criteria
+	addCriteria(f, &criteria)
 	if err := parse(f, args, 0, 1); err != nil {
 		return err
 	}
 	if !slices.Contains([]string{"table", "json", "md"}, *format) {
 		return usagef("unknown format %q: table, json or md", *format)
 	}
-	own, _, err := criteria.load()
+	own, _, err := criteria.Load()
 	if err != nil {
 		return usageError{err}
 	}
@@ -68,17 +69,17 @@ func metricsCommand(ctx context.Context, s *std, args []string) error {
 	if own == nil {
 		list = all.All()
 	}
-	single := false
+	single, named := false, all.Selector{Own: own}
 	if f.NArg() == 1 && f.Arg(0) != "all" {
 		if several := methods(list, f.Arg(0)); len(several) > 0 {
 			list = several
-		} else if list, err = findMetric(own, f.Arg(0)); err != nil {
+		} else if list, err = named.Select(f.Args()); err != nil {
 			return usageError{err}
 		} else {
 			single = true
 		}
 	}
-	texts, err := loadPrompts(*folder, *layout)
+	texts, err := evaluation.Prompts(*folder, *layout)
 	if err != nil {
 		return usageError{err}
 	}
