@@ -91,6 +91,7 @@ func TestImports(t *testing.T) {
 			"internal/installed", "models", "models/gguf"},
 		"internal/stack": {"backend", "backend/cache", "backend/linger", "backend/llama", "backend/ollama", "backend/onnx",
 			"backend/openai", "backend/sched", "internal/installed", "internal/runs", "metrics", "models"},
+		"internal/catalogue": {"backend", "internal/report", "metrics", "metrics/all", "metrics/prompts"},
 		"internal/evaluation": {"backend", "backend/onnx", "backend/openai", "internal/budget", "internal/corpus", "internal/dataset",
 			"internal/fewshot", "internal/runs", "internal/stack", "internal/study", "metrics", "metrics/all", "metrics/profile",
 			"metrics/prompts", "models", "models/gguf", "tokenize"},
