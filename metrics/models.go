@@ -116,6 +116,19 @@ func AsksOf(ms []Metric) Asks {
 	return all
 }
 
+// PromptsOf returns the prompts that ms ask with, each once.
+func PromptsOf(ms []Metric) []*prompts.Prompt {
+	var list []*prompts.Prompt
+	for _, m := range ms {
+		for _, p := range m.Prompts {
+			if !slices.ContainsFunc(list, func(q *prompts.Prompt) bool { return q.Name == p.Name }) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
 // Of returns those of models that are asked for something.
 func (a Asks) Of(models backend.Identities) backend.Identities {
 	asked := backend.Identities{}

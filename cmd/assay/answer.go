@@ -121,7 +121,7 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	case o.vectors != "" && method == corpus.ByWords:
 		return usagef("--retrieve bm25 makes no vectors to write to %s", o.vectors)
 	}
-	own, err := ownPrompts(o.prompts)
+	own, err := testset.LoadPrompts(o.prompts)
 	if err != nil {
 		return usageError{err}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/assay-eval/assay/backend/llama"
 	"github.com/assay-eval/assay/internal/bench"
 	"github.com/assay-eval/assay/internal/dataset"
+	"github.com/assay-eval/assay/internal/evaluation"
 	"github.com/assay-eval/assay/internal/stack"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/all"
@@ -229,11 +230,11 @@ func (o *benchOptions) peer(ctx context.Context, s *std) (bench.Peer, error) {
 // score scores the dataset with the metrics of the preset that it has the columns for, through models that it closes,
 // and tells how long that took once they were loaded.
 func (o *benchOptions) score(ctx context.Context, s *std, models *stackOptions) (st *stack.Stack, r bench.Rows, err error) {
-	p := plan{}
-	if p.metrics, err = all.Preset(o.preset); err != nil {
+	ms, err := all.Preset(o.preset)
+	if err != nil {
 		return nil, r, usageError{err}
 	}
-	asking, err := loadPrompts("", o.layout)
+	asking, err := evaluation.Prompts("", o.layout)
 	if err != nil {
 		return nil, r, usageError{err}
 	}
@@ -242,17 +243,16 @@ func (o *benchOptions) score(ctx context.Context, s *std, models *stackOptions) 
 		return nil, r, usageError{err}
 	}
 	defer data.Close()
-	p.data = data
-	p.leaveOut(func(metrics.Metric) bool { return true })
-	for _, m := range p.left {
-		s.note("%s is left out: the dataset has no %v", m.Name, m.Needs&^p.fields())
+	sum := data.Summary()
+	ms, left := evaluation.Fitting(ms, sum.Fields(), func(metrics.Metric) bool { return true })
+	for _, m := range left {
+		s.note("%s is left out: the dataset has no %v", m.Name, m.Needs&^sum.Fields())
 	}
-	ms := p.metrics
 	if st, err = models.open(ctx, s, metrics.AsksOf(ms)); err != nil {
 		return nil, r, err
 	}
 	defer st.Close()
-	r.Count, r.Preset, r.Layout = data.Summary().Rows, o.preset, o.layout
+	r.Count, r.Preset, r.Layout = sum.Rows, o.preset, o.layout
 	if judge := st.Engines[backend.Judge]; judge != nil {
 		if r.RowTokens, err = rowTokens(ctx, judge, data.Samples(ctx), ms); err != nil {
 			return nil, r, err

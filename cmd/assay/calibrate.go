@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/study"
-	"github.com/spf13/pflag"
 )
 
 const calibrateHelp = `
@@ -87,28 +84,4 @@ func calibrateCommand(ctx context.Context, s *std, args []string) error {
 		s.note("the map is in %s; next: assay run, or assay report RUN, with --calibration %s", o.output, o.output)
 	}
 	return nil
-}
-
-// A calibrationFlags holds the flag of the commands that take maps.
-type calibrationFlags struct{ files []string }
-
-func (o *calibrationFlags) add(f *pflag.FlagSet, usage string) {
-	f.StringArrayVar(&o.files, "calibration", nil, usage)
-}
-
-// load reads the maps that assay calibrate wrote, one for a metric.
-func (o *calibrationFlags) load() ([]runs.GivenCalibration, error) {
-	var list []runs.GivenCalibration
-	for _, path := range o.files {
-		c, err := runs.LoadCalibration(path)
-		if err != nil {
-			return nil, withHint(fmt.Errorf("--calibration: %w", err),
-				"assay calibrate RUN --human FIELD -o MAP.json writes one")
-		}
-		if slices.ContainsFunc(list, func(other runs.GivenCalibration) bool { return other.Metric == c.Metric }) {
-			return nil, fmt.Errorf("--calibration %s: a map for %s is there already", path, c.Metric)
-		}
-		list = append(list, *c)
-	}
-	return list, nil
 }

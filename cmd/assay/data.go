@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/preview"
 	"github.com/assay-eval/assay/internal/report"
-	"github.com/assay-eval/assay/internal/stack"
-	"github.com/assay-eval/assay/metrics"
 )
 
 const dataHelp = `
@@ -62,26 +59,4 @@ func dataCommand(ctx context.Context, s *std, args []string) error {
 		return s.json(d)
 	}
 	return report.Data(s.out, d)
-}
-
-// dryRun scores a few rows without a run, and says what all of them would take.
-func (o *runOptions) dryRun(ctx context.Context, s *std, p *plan, models metrics.Models, st *stack.Stack) error {
-	if p.budget != nil {
-		return usageError{errors.New("--dry-run cannot tell how many rows a budget asks about: leave --budget and --until-width out")}
-	}
-	if o.format != "table" && o.format != "json" {
-		return usagef("--dry-run writes table or json")
-	}
-	pilot, err := preview.Try(ctx, p.data, o.pilot, p.metrics, models, func() (int64, int64) {
-		calls := st.Calls()
-		return calls.Computed, calls.Cached
-	})
-	if err != nil {
-		return err
-	}
-	s.note("no run was written; the answers are in the cache")
-	if o.format == "json" {
-		return s.json(pilot)
-	}
-	return report.Pilot(s.out, pilot)
 }

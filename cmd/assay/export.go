@@ -41,7 +41,7 @@ func (o *reportOptions) export(ctx context.Context, s *std, write exporter, dirs
 	switch {
 	case strings.HasSuffix(o.format, "parquet") && (o.output == "" || o.output == "-"):
 		return usageError{withHint(errors.New("a Parquet file is no text to print"), "-o FILE names a file for it")}
-	case len(o.under)+len(o.passes)+len(o.drops)+len(o.maps.files) > 0 || o.baseline != "":
+	case len(o.under)+len(o.passes)+len(o.drops)+len(o.maps) > 0 || o.baseline != "":
 		return usagef("--format %s writes the scores as they are: --fail-under, --max-drop, --pass and --calibration "+
 			"belong to a summary", o.format)
 	case len(o.by) > 0 && !wide:

@@ -4,17 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/assay-eval/assay/internal/judge"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/study"
-	"github.com/assay-eval/assay/metrics"
-	"github.com/assay-eval/assay/metrics/all"
 	"github.com/spf13/pflag"
 )
 
@@ -203,36 +199,4 @@ func (o *judgeLabelOptions) add(f *pflag.FlagSet) {
 func (o *judgeLabelOptions) rows(ctx context.Context, s *std, dirs, names []string) (*study.JudgeRows, error) {
 	o.Warn = s.warn
 	return study.LoadJudgeRows(ctx, dirs, names, o.Source)
-}
-
-// A judgeFlags holds the flags of assay run that name judges.
-type judgeFlags struct{ files []string }
-
-func (o *judgeFlags) add(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.files, "judge-file", nil,
-		"a judge, `FILE`, that assay judge train made: its metric is run too, repeatable")
-}
-
-// load returns the judges' metrics, and the digest of their files: nil and "" if there are none.
-func (o *judgeFlags) load() (judges []*all.TrainedJudge, list []metrics.Metric, digest string, err error) {
-	var digests []string
-	for _, path := range o.files {
-		file, sum, err := study.ReadJudge(path)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, nil, "", withHint(err, "assay judge train writes such a file")
-		}
-		if err != nil {
-			return nil, nil, "", err
-		}
-		j := &file.TrainedJudge
-		m, err := j.AsMetric()
-		if err != nil {
-			return nil, nil, "", err
-		}
-		if slices.ContainsFunc(list, func(other metrics.Metric) bool { return other.Name == m.Name }) {
-			return nil, nil, "", fmt.Errorf("--judge-file %s: a judge for %s is there already", path, m.Name)
-		}
-		judges, list, digests = append(judges, j), append(list, m), append(digests, sum)
-	}
-	return judges, list, strings.Join(digests, ","), nil
 }

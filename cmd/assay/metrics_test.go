@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/assay-eval/assay/internal/catalogue"
 	"github.com/assay-eval/assay/metrics/all"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestMetricsPage(t *testing.T) {
 	const path = "../../docs/metrics.md"
 	var page bytes.Buffer
-	if err := writeMetricsPage(t.Context(), &page, all.All(), "../../docs/costs.json"); err != nil {
+	if err := catalogue.Page(t.Context(), &page, all.All(), "../../docs/costs.json"); err != nil {
 		t.Fatal(err)
 	}
 	if *update {

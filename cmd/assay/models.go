@@ -9,12 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-eval/assay/backend/ollama"
 	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/internal/installed"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/models"
-	"github.com/assay-eval/assay/models/gguf"
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
@@ -68,17 +66,6 @@ func modelsCommand(ctx context.Context, s *std, args []string) error {
 	return usagef("unknown verb %q: assay models --help lists them", verb)
 }
 
-// A modelRow is a line of assay models list.
-type modelRow struct {
-	Name    string `json:"name"`
-	Backend string `json:"backend"`
-	Store   string `json:"store,omitempty"` // "ollama" for a file of Ollama's
-	*gguf.Info
-	Digest string `json:"digest,omitempty"`
-	Source string `json:"source,omitempty"`
-	Error  string `json:"error,omitempty"`
-}
-
 func listModels(ctx context.Context, s *std, home string, args []string) error {
 	f := s.flags("models list", modelsHelp)
 	format := f.String("format", "table", "table or json")
@@ -86,28 +73,9 @@ func listModels(ctx context.Context, s *std, home string, args []string) error {
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	list, err := models.List(home)
+	rows, err := installed.List(ctx, home, *address, s.warn)
 	if err != nil {
 		return err
-	}
-	theirs, err := models.ListOllama()
-	if err != nil {
-		s.warn("Ollama's store: %v", err)
-	}
-	rows := []modelRow{}
-	for _, m := range append(list, theirs...) {
-		rows = append(rows, newModelRow(m))
-	}
-	if *address != "" {
-		list, err := ollama.Models(ctx, *address)
-		if err != nil {
-			return err
-		}
-		for _, m := range list {
-			rows = append(rows, modelRow{Name: m.Name, Backend: "ollama", Digest: m.Digest, Info: &gguf.Info{
-				Size: m.Size, Quantisation: m.Quantization, Context: m.Context,
-			}})
-		}
 	}
 	if *format == "json" {
 		return s.json(map[string]any{"models": rows})
@@ -122,39 +90,13 @@ func listModels(ctx context.Context, s *std, home string, args []string) error {
 	}
 	t := s.table("name", "kind", "size", "weights", "context", "backend")
 	for _, r := range rows {
-		kind := installed.Kind(r.Info)
-		if r.Backend == "ollama" {
-			kind = ""
-		}
 		if r.Error != "" {
-			kind = "unusable"
 			s.warn("%s: %s", r.Name, r.Error)
 		}
-		t.AppendRow(table.Row{r.Name, kind, size(r.Size), r.Quantisation, r.Context, r.Backend})
+		t.AppendRow(table.Row{r.Name, r.Kind(), size(r.Size), r.Quantisation, r.Context, r.Backend})
 	}
 	t.Render()
 	return nil
-}
-
-func newModelRow(m models.Model) modelRow {
-	row := modelRow{Name: m.Name, Backend: "llama", Store: m.Store, Info: &gguf.Info{Path: m.Path}}
-	if m.Record != nil {
-		row.Digest, row.Source = m.Record.Digest, m.Record.Source
-	}
-	info, err := installed.Check(m.Path)
-	switch {
-	case m.Store != "" && m.Err != nil:
-		row.Error = m.Err.Error()
-	case err != nil:
-		row.Error = err.Error()
-	default:
-		row.Info = info
-		row.Template = "" // long, and inspect shows it
-	}
-	if onnx.Is(m.Path) {
-		row.Backend = "onnx"
-	}
-	return row
 }
 
 func inspectModel(s *std, home string, args []string) error {
@@ -170,63 +112,27 @@ func inspectModel(s *std, home string, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if onnx.Is(m.Path) {
-		return inspectONNX(s, m, *format)
-	}
-	info, _, err := models.Check(m.Path)
-	if err != nil {
-		return err
-	}
-	digest, err := models.Digest(m.Path)
+	r, err := installed.Examine(m)
 	if err != nil {
 		return err
 	}
 	if *format == "json" {
-		return s.json(modelReport{Info: info, Digest: digest, Record: m.Record})
-	}
-	printModel(s, m, info, digest)
-	return nil
-}
-
-// A modelReport is what assay models inspect says as JSON.
-type modelReport struct {
-	*gguf.Info
-	Digest string         `json:"digest"`
-	Graph  string         `json:"graph,omitempty"`  // the .onnx file, below the path
-	Inputs []string       `json:"inputs,omitempty"` // of the graph
-	Record *models.Record `json:"record,omitempty"`
-}
-
-// inspectONNX is inspectModel of a model in ONNX.
-func inspectONNX(s *std, m *models.Model, format string) error {
-	d, digest, err := onnx.Check(m.Path)
-	if err != nil {
-		return err
-	}
-	r := modelReport{Info: installed.Describe(m.Path, d), Digest: digest, Graph: d.Graph, Record: m.Record}
-	for _, in := range d.Inputs {
-		r.Inputs = append(r.Inputs, in.Name)
-	}
-	if format == "json" {
 		return s.json(r)
 	}
-	printModel(s, m, r.Info, digest)
-	fmt.Fprintf(s.out, "%-12s  %s: %s\n", "inputs", report.Printable(d.Graph), report.Printable(strings.Join(r.Inputs, ", ")))
-	if d.Choice != "" {
-		s.note("%s", d.Choice)
-	}
+	printModel(s, m, r)
 	return nil
 }
 
 // printModel prints what is known of a model, a line each.
-func printModel(s *std, m *models.Model, info *gguf.Info, digest string) {
+func printModel(s *std, m *models.Model, r *installed.Report) {
+	info := r.Info
 	line := func(name, format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); text != "" && text != "0" {
 			fmt.Fprintf(s.out, "%-12s  %s\n", name, report.Printable(text))
 		}
 	}
 	line("file", "%s, %s", info.Path, size(info.Size))
-	line("digest", "%s", digest)
+	line("digest", "%s", r.Digest)
 	line("kind", "%s", installed.Kind(info))
 	line("model", "%s", info.Summary())
 	line("calls itself", "%s", info.Name)
@@ -262,6 +168,12 @@ func printModel(s *std, m *models.Model, info *gguf.Info, digest string) {
 			s.warn("%s", warning)
 		}
 	}
+	if r.Graph != "" {
+		fmt.Fprintf(s.out, "%-12s  %s: %s\n", "inputs", report.Printable(r.Graph), report.Printable(strings.Join(r.Inputs, ", ")))
+	}
+	if r.Choice != "" {
+		s.note("%s", r.Choice)
+	}
 }
 
 func importModel(ctx context.Context, s *std, home string, args []string) error {
@@ -282,40 +194,15 @@ func importModel(ctx context.Context, s *std, home string, args []string) error 
 	if *sum != "" {
 		rec.Digest = "sha256:" + strings.TrimPrefix(*sum, "sha256:")
 	}
-	bring := models.Import
-	switch {
-	case f.NArg() == 1 && onnx.Is(f.Arg(0)) && !*convert && *folder != "":
+	if f.NArg() == 1 && onnx.Is(f.Arg(0)) && !*convert && *folder != "" {
 		return usagef("--head is for a GGUF file: a model in ONNX has its head in its graph")
-	case f.NArg() == 1 && onnx.Is(f.Arg(0)) && !*convert:
-		bring = func(ctx context.Context, home string, rec models.Record, files ...string) (*models.Model, error) {
-			return importONNX(ctx, s, home, rec, files[0])
-		}
-	case *folder != "":
-		bring = func(ctx context.Context, home string, rec models.Record, files ...string) (*models.Model, error) {
-			return models.ImportWithHead(ctx, home, rec, *folder, files...)
-		}
 	}
-	m, err := bring(ctx, home, rec, f.Args()...)
+	m, err := installed.Import(ctx, home, rec, installed.How{Convert: *convert, Head: *folder, Say: s.note}, f.Args()...)
 	if err != nil {
 		return err
 	}
 	s.note("imported %s (%s)", m.Name, m.Record.Digest)
 	return nil
-}
-
-// importONNX copies a model in ONNX into the home folder.
-func importONNX(ctx context.Context, s *std, home string, rec models.Record, path string) (*models.Model, error) {
-	d, _, err := onnx.Check(path)
-	if err != nil {
-		return nil, err
-	}
-	if d.Choice != "" {
-		s.note("%s", d.Choice)
-	}
-	return models.ImportFolder(ctx, home, rec, d.Dir, d.Files, func(folder string) (string, error) {
-		_, digest, err := onnx.Check(folder)
-		return digest, err
-	})
 }
 
 func verifyModels(s *std, home string, args []string) error {

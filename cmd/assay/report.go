@@ -58,7 +58,7 @@ type reportOptions struct {
 	baseline, data       string
 	by                   []string
 	rows                 int
-	maps                 calibrationFlags
+	maps                 []string
 }
 
 func reportCommand(ctx context.Context, s *std, args []string) error {
@@ -78,7 +78,8 @@ func reportCommand(ctx context.Context, s *std, args []string) error {
 	f.StringVar(&o.data, "data", "", "the dataset `FILE`, where it is not any more where the run found it")
 	f.StringArrayVar(&o.passes, "pass", nil,
 		"`METRIC=VALUE`: a draw (run --repeat) passes whose score is as good (default: the middle of the range); repeatable")
-	o.maps.add(f, "map a metric's scores to probabilities with the `MAP` of assay calibrate; repeatable")
+	f.StringArrayVar(&o.maps, "calibration", nil,
+		"map a metric's scores to probabilities with the `MAP` of assay calibrate; repeatable")
 	if err := parse(f, args, 1, -1); err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (o *reportOptions) gate(s *std) (*gate.Gate, report.View, error) {
 		d, err := gate.ParseDrop(text)
 		g.Drops, errs = append(g.Drops, d), append(errs, err)
 	}
-	given, err := o.maps.load()
+	given, err := runs.LoadCalibrations(o.maps)
 	errs = append(errs, err)
 	for i := range given {
 		v.Calibrations = append(v.Calibrations, &given[i].Calibration)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
+	"github.com/assay-eval/assay/internal/fewshot"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/testset"
 	"github.com/assay-eval/assay/metrics"
@@ -171,11 +172,11 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	case o.n < 1 || o.n > 1_000_000:
 		return usagef("-n is %d: it takes a number of questions from 1 to 1000000", o.n)
 	}
-	own, err := ownPrompts(o.prompts)
+	own, err := testset.LoadPrompts(o.prompts)
 	if err != nil {
 		return usageError{err}
 	}
-	examples, err := s.loadExamples(ctx, o.examples, &own, testset.Prompts())
+	examples, err := fewshot.Teach(ctx, o.examples, &own, testset.Prompts(), s.note, s.warn)
 	if err != nil {
 		return usageError{err}
 	}
@@ -195,7 +196,7 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 		Command: "testset", N: o.n, Recipe: recipe, Types: types, Style: style, Each: o.each, Seed: o.seed,
 		Personas: o.personas, Forms: forms,
 		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},
-		Judge:  models.Judge, Embedder: models.Embedder, Prompts: testset.Versions(own), Examples: examples.sha256,
+		Judge:  models.Judge, Embedder: models.Embedder, Prompts: testset.Versions(own), Examples: examples.SHA256,
 	}
 	j, err := openJournal(s, o.output, config, o.overwrite)
 	if err != nil || j.Done {

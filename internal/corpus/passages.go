@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode"
@@ -222,4 +223,33 @@ func pieces(text string, sent tokenize.Sentence, size int) []span {
 	}
 	add(sent.End)
 	return spans
+}
+
+// Load reads a corpus and cuts it, and tells say and warn what it left out.
+func Load(ctx context.Context, name string, s Sizes, say, warn func(format string, args ...any)) (*Corpus, []Passage,
+	error) {
+	if err := s.Check(); err != nil {
+		return nil, nil, err
+	}
+	c, err := Read(ctx, name, Limits{})
+	if err != nil {
+		return nil, nil, err
+	}
+	const most = 5
+	for i, skipped := range c.Skipped {
+		if i == most {
+			warn("and %d more were passed over", len(c.Skipped)-most)
+			break
+		}
+		warn("passed over %q: %s", skipped.Name, skipped.Why)
+	}
+	passages, repeated := Cut(c.Documents, s)
+	if len(passages) == 0 {
+		return nil, nil, fmt.Errorf("corpus %s: no text in it", name)
+	}
+	if repeated > 0 {
+		say("%d passages that repeat others, or hold no words, are left out", repeated)
+	}
+	say("%d documents, %d passages", len(c.Documents), len(passages))
+	return c, passages, nil
 }

@@ -393,6 +393,17 @@ func idHash(id string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
+// Fields are those that some sample fills.
+func (s *Summary) Fields() metrics.Field {
+	var f metrics.Field
+	for field, n := range s.Filled {
+		if n > 0 {
+			f |= field
+		}
+	}
+	return f
+}
+
 // Need returns an error that says which of the wanted fields no sample fills, what the file has
 // instead, and what to do about it; nil if there is no such field.
 func (s *Summary) Need(want metrics.Field) error {

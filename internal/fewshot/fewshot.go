@@ -18,7 +18,6 @@ import (
 
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/metrics"
-	"github.com/assay-eval/assay/metrics/ask"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
@@ -63,13 +62,6 @@ func Read(ctx context.Context, path string) (*File, error) {
 		f.Shots = append(f.Shots, shot)
 	}
 	return f, nil
-}
-
-// Fits asks a yes/no prompt with few-shot examples about nothing, to see whether the judge's context holds them: the
-// error wraps backend.ErrPromptTooLong if it does not. What is computed for it is the prefix of every prompt to come.
-func Fits(ctx context.Context, m metrics.Models, prompt *prompts.Prompt) error {
-	_, err := ask.Yes(ctx, m, prompt, prompt.Example.Data)
-	return err
 }
 
 func shotOf(s *metrics.Sample) (prompts.Shot, error) {

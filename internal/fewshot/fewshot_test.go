@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/prompts"
 )
@@ -90,8 +91,8 @@ func TestReadColumns(t *testing.T) {
 	}
 }
 
-// Fits tells an example that fills the context from one that does not.
-func TestFits(t *testing.T) {
+// Fit tells an example that fills the context from one that does not.
+func TestFit(t *testing.T) {
 	p, err := prompts.Parse("p.tmpl", "version: 1\nmax_tokens: 1\n--- user\n{{.Question}}\n")
 	if err != nil {
 		t.Fatal(err)
@@ -102,18 +103,22 @@ func TestFits(t *testing.T) {
 		return []float64{math.Log(0.5)}
 	}}
 	fits := func(question string) error {
-		set, _, err := prompts.Set{}.WithShots([]prompts.Shot{
+		set, taught, err := prompts.Set{}.WithShots([]prompts.Shot{
 			{Question: question, Verdicts: map[string]bool{"faithfulness": true}}}, []*prompts.Prompt{p})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Fits(context.Background(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}, Prompts: set}, p)
+		given := Given{file: "rows.jsonl", taught: taught}
+		return given.Fit(t.Context(), metrics.Models{Roles: metrics.Roles{backend.Judge: judge}, Prompts: set},
+			[]*prompts.Prompt{p})
 	}
 	if err := fits("short"); err != nil {
 		t.Errorf("a short example: %v", err)
 	}
-	if err := fits(strings.Repeat("long ", 3000)); !errors.Is(err, backend.ErrPromptTooLong) {
-		t.Errorf("%v, want that the prompt is too long", err)
+	err = fits(strings.Repeat("long ", 3000))
+	if !errors.Is(err, backend.ErrPromptTooLong) || !errors.As(err, new(*runs.InputError)) ||
+		!strings.Contains(err.Error(), "--examples rows.jsonl: judge: ") {
+		t.Errorf("%v, want that the prompt is too long by the file", err)
 	}
 }
 

@@ -42,6 +42,22 @@ type GivenCalibration struct {
 	Calibration
 }
 
+// LoadCalibrations reads maps that assay calibrate wrote, at most one for a metric. Its error is an [InputError].
+func LoadCalibrations(files []string) ([]GivenCalibration, error) {
+	var list []GivenCalibration
+	for _, path := range files {
+		c, err := LoadCalibration(path)
+		if err != nil {
+			return nil, Inputf("--calibration: %w", err).WithHint("assay calibrate RUN --human FIELD -o MAP.json writes one")
+		}
+		if slices.ContainsFunc(list, func(other GivenCalibration) bool { return other.Metric == c.Metric }) {
+			return nil, Inputf("--calibration %s: a map for %s is there already", path, c.Metric)
+		}
+		list = append(list, *c)
+	}
+	return list, nil
+}
+
 // LoadCalibration reads a map from a file.
 func LoadCalibration(path string) (*GivenCalibration, error) {
 	b, err := os.ReadFile(path)

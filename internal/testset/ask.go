@@ -11,6 +11,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
@@ -121,6 +122,18 @@ func Prompts() []*prompts.Prompt {
 	return []*prompts.Prompt{answerPrompt, closedBookPrompt, claimPrompt, claimAnswerPrompt, contradictionPrompt,
 		conversationalPrompt, dialoguePrompt, dialogueReplyPrompt, groundedPrompt, incompletePrompt, questionPrompt,
 		questionSeveralPrompt, standalonePrompt, questionHopPrompt, outsidePrompt, rephrasePrompt, rewritePrompt, ungroundedPrompt}
+}
+
+// LoadPrompts reads the user's prompts of a folder; "" has none.
+func LoadPrompts(dir string) (prompts.Set, error) {
+	if dir == "" {
+		return prompts.Set{}, nil
+	}
+	own, err := prompts.Load(os.DirFS(dir), Prompts())
+	if err != nil {
+		return own, fmt.Errorf("--prompts %s: %w", dir, err)
+	}
+	return own, nil
 }
 
 // Versions returns the version and digest of each prompt that is asked with own in place, for a record of it.

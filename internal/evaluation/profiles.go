@@ -1,10 +1,9 @@
-package main
+package evaluation
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,29 +17,19 @@ import (
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 	"github.com/assay-eval/assay/tokenize"
-	"github.com/spf13/pflag"
 )
 
-// A profileFlags holds the flag that names judge profiles.
-type profileFlags struct{ names []string }
-
-func (o *profileFlags) add(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.names, "judge-profile", nil,
-		"run the metrics of a judge of your own by its profile: `NAME` or FILE, or auto for those that the models' names or "+
-			"labels tell, repeatable: docs/judges.md")
-}
-
-// load returns the metrics of the profiles: nil if there are none.
-func (o *profileFlags) load(models map[backend.Role]string) ([]metrics.Metric, error) {
+// loadProfiles returns the metrics of profiles: nil if there are none. named are the user's names of the models.
+func loadProfiles(names []string, named map[backend.Role]string) ([]metrics.Metric, error) {
 	var list []metrics.Metric
-	for _, name := range o.names {
-		profiles, err := findProfiles(name, models)
+	for _, name := range names {
+		profiles, err := findProfiles(name, named)
 		if err != nil {
 			return nil, fmt.Errorf("--judge-profile %s: %w", name, err)
 		}
 		for _, p := range profiles {
 			for _, m := range p.Metrics() {
-				if slices.ContainsFunc(list, func(other metrics.Metric) bool { return other.Name == m.Name }) {
+				if hasName(list, m.Name) {
 					return nil, fmt.Errorf("--judge-profile %s: the metric %s is there already", name, m.Name)
 				}
 				list = append(list, m)
@@ -51,9 +40,9 @@ func (o *profileFlags) load(models map[backend.Role]string) ([]metrics.Metric, e
 }
 
 // findProfiles resolves what the user wrote.
-func findProfiles(name string, models map[backend.Role]string) ([]*profile.Profile, error) {
+func findProfiles(name string, named map[backend.Role]string) ([]*profile.Profile, error) {
 	if name == "auto" {
-		return recogniseModels(models)
+		return recogniseModels(named)
 	}
 	var names []string
 	for _, p := range all.Profiles() {
@@ -62,7 +51,7 @@ func findProfiles(name string, models map[backend.Role]string) ([]*profile.Profi
 		}
 		names = append(names, p.Name)
 	}
-	text, err := readProfile(name)
+	text, err := readStart(name, 512<<10)
 	if errors.Is(err, os.ErrNotExist) && filepath.Base(name) == name && filepath.Ext(name) == "" {
 		if near := tokenize.Nearest(name, names); near != "" {
 			return nil, fmt.Errorf("there is no such profile or file: did you mean %s?", near)
@@ -79,27 +68,17 @@ func findProfiles(name string, models map[backend.Role]string) ([]*profile.Profi
 	return []*profile.Profile{p}, nil
 }
 
-// readProfile reads a file up to twice the size that a profile may have.
-func readProfile(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, 512<<10))
-}
-
 // recogniseModels returns the profiles for the judges and encoders that the user named, of those profiles that ask a
 // model of that kind.
-func recogniseModels(models map[backend.Role]string) ([]*profile.Profile, error) {
+func recogniseModels(named map[backend.Role]string) ([]*profile.Profile, error) {
 	var list []*profile.Profile
 	var unknown []string
 	for _, kind := range []backend.Role{backend.Judge, backend.Encoder} {
-		for _, role := range backend.SortRoles(models) {
+		for _, role := range backend.SortRoles(named) {
 			if role.Kind() != kind {
 				continue
 			}
-			ref := models[role]
+			ref := named[role]
 			before := len(list)
 			for _, p := range all.Recognise(describeFile(ref)) {
 				if p.Role() == kind && !slices.Contains(list, p) {
@@ -147,7 +126,7 @@ func describeFile(ref string) backend.Info {
 }
 
 // hintProfiles says which models are asked in another form than the one that they were trained on.
-func (s *std) hintProfiles(roles metrics.Roles, ms []metrics.Metric) {
+func (e *Evaluation) hintProfiles(roles metrics.Roles) {
 	for _, role := range backend.SortRoles(roles) {
 		b := roles[role]
 		if b == nil || role.Kind() == backend.Embedder {
@@ -159,13 +138,12 @@ func (s *std) hintProfiles(roles metrics.Roles, ms []metrics.Metric) {
 				names = append(names, p.Name)
 			}
 		}
-		read := slices.ContainsFunc(ms, func(m metrics.Metric) bool {
-			full, _, _ := strings.Cut(m.Name, "@")
-			_, method, _ := strings.Cut(full, "/")
+		read := slices.ContainsFunc(e.Metrics, func(m metrics.Metric) bool {
+			_, method, _ := strings.Cut(unset(m.Name), "/")
 			return m.Asks[role] != 0 && slices.Contains(names, method)
 		})
 		if len(names) > 0 && !read {
-			s.note("hint: %s was trained on a form of its own: --judge-profile %s asks it in that", b.Info().Model, names[0])
+			e.options.Say("hint: %s was trained on a form of its own: --judge-profile %s asks it in that", b.Info().Model, names[0])
 		}
 	}
 }
