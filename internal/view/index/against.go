@@ -22,12 +22,12 @@ type Against struct {
 
 // versus is what a query needs to hold scores against others.
 type versus struct {
-	source   string // of rows s, led by what the args are of
-	args     []any
-	other    string // the other score
-	otherID  string
-	flipped  string // whether the two lie on different sides of the middle
-	distance string
+	source  string // of rows s, led by what the args are of
+	args    []any
+	other   string // the other score
+	otherID string
+	flipped string // whether the two lie on different sides of the middle
+	order   string // those first, and then by how far they lie apart
 }
 
 // onScale is a score in SQL, brought to 0 for the worst and 1 for the best.
@@ -85,7 +85,7 @@ func (x *Index) versus(f *Filter) (*versus, error) {
 	}
 	before, after := onScale(q.other, theirs), onScale(own, m)
 	q.flipped = fmt.Sprintf("((%s >= 0.5) <> (%s >= 0.5))", before, after)
-	q.distance = fmt.Sprintf("abs(%s - %s)", after, before)
+	q.order = fmt.Sprintf("2 * %s + abs(%s - %s) DESC, s.id", q.flipped, after, before) // the distance is at most 1
 	q.source += fmt.Sprintf(" AND %s IS NOT NULL AND %s IS NOT NULL", own, q.other)
 	if f.Flipped {
 		q.source += " AND " + q.flipped
@@ -101,7 +101,7 @@ func (x *Index) held(ctx context.Context, f Filter, from int) ([]Row, error) {
 	}
 	order, _ := f.order()
 	if f.Sort == AsRun {
-		order = q.flipped + " DESC, " + q.distance + " DESC, s.id"
+		order = q.order
 	}
 	conn, done, err := x.attached(ctx, f.Against)
 	if err != nil {

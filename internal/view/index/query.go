@@ -17,7 +17,8 @@ import (
 const (
 	PageRows    = 50     // of a list
 	MostCounted = 10_000 // rows of a search or filter that are counted
-	mostTried   = 2000   // rows, in their order, that are held against a filter before its hits are sorted
+	mostSorted  = 30_000 // hits of a search that are sorted as they are; of more, the first are found in order
+	mostTried   = 4000   // rows that are tried in their order before all hits are sorted after all
 )
 
 // A Filter says which rows are listed, and in which order. Its zero value is all rows, as in the run.
@@ -171,11 +172,19 @@ func (f *Filter) order() (text, needs string) {
 }
 
 // List is a page of the rows that pass a filter, from the given one on, and one more if there is one.
+//
+// The rows that pass a filter are found and then sorted where they are few. Where they are many, they are tried in the
+// order of the list instead, which fills a page after few; only where those that pass lie far down, as of a word that the
+// lowest scores never have, all hits are sorted after all.
 func (x *Index) List(ctx context.Context, f Filter, from int) ([]Row, error) {
 	if f.Against != nil {
 		return x.held(ctx, f, from)
 	}
-	ids, err := x.tried(ctx, f, from)
+	var ids []int
+	many, err := x.many(ctx, &f)
+	if err == nil && many {
+		ids, err = x.tried(ctx, f, from)
+	}
 	if err == nil && ids == nil {
 		ids, err = x.hits(ctx, f, from)
 	}
@@ -185,14 +194,25 @@ func (x *Index) List(ctx context.Context, f Filter, from int) ([]Row, error) {
 	return x.rows(ctx, ids)
 }
 
-// tried goes through the rows in their order and tries each, which soon fills a page where many pass, however many that
-// are in all. It gives up, with nil, after some thousands.
+// many reports whether what a filter looks for, by words and slices, is in so many rows that a page is sooner filled by
+// trying them in their order.
+func (x *Index) many(ctx context.Context, f *Filter) (bool, error) {
+	if list := x.slices(f); len(list) > 0 && list[0].N <= mostSorted {
+		return false, nil
+	}
+	m := match(f.Words)
+	if m == "" || f.Sort == AsRun { // words are found in the rows' order
+		return m == "" && !f.All(), nil
+	}
+	var n int
+	err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)", m, mostSorted+1).Scan(&n)
+	return n > mostSorted, err
+}
+
+// tried goes through the rows in their order and tries each. It gives up, with nil, after some thousands.
 func (x *Index) tried(ctx context.Context, f Filter, from int) ([]int, error) {
 	order, needs := f.order()
 	c := x.where(&f, byRow)
-	if f.All() || f.Sort == AsRun && match(f.Words) != "" { // words are found in the rows' order
-		return nil, nil
-	}
 	most := mostTried + 20*from
 	query := "SELECT s.id FROM (SELECT * FROM scores s WHERE 1" + needs + " ORDER BY " + order + " LIMIT ?) s WHERE " +
 		c.text.String() + " LIMIT ? OFFSET ?"
