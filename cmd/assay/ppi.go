@@ -130,11 +130,17 @@ func (o *ppiOptions) openGold(ctx context.Context, s *std) (*goldRun, error) {
 // load reads the labels of a run's rows.
 func (o *ppiOptions) load(ctx context.Context, s *std, run *runs.Scores) (*labels.Set, error) {
 	l, err := o.labels.load(ctx, s, run)
-	if err == nil && l.Unfair > 0 {
-		s.warn("%d labels are of rows that were picked because the metric is uncertain of them: they are no fair "+
-			"sample, and the estimate is biased by them", l.Unfair)
+	if err != nil {
+		return nil, err
 	}
-	return l, err
+	if n := l.Unfair - l.Browsed; n > 0 {
+		s.warn("%d labels are of rows that were picked because the metric is uncertain of them: they are no fair "+
+			"sample, and the estimate is biased by them", n)
+	}
+	if l.Browsed > 0 {
+		s.warn("%d labels are of rows that someone chose while reading (assay view): %s", l.Browsed, labels.Chosen)
+	}
+	return l, nil
 }
 
 // system reads a run and its labels, or those of the gold run.

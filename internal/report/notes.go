@@ -14,6 +14,8 @@ func (r *Report) Notes() []string {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	data := r.Manifest.Config.Dataset
 	switch {
+	case r.Part != "":
+		note("%s", r.Part)
 	case r.Manifest.Finished == nil:
 		note("unfinished: %d of %d rows; the command that began this run goes on with it", r.Samples, data.Rows)
 	case r.Samples != data.Rows:
@@ -28,7 +30,7 @@ func (r *Report) Notes() []string {
 	var of metricNotes
 	for _, m := range r.Metrics {
 		note := func(format string, args ...any) { of.add(m.Name, "", fmt.Sprintf(format, args...)) }
-		if have := m.N + m.Failed + m.NotApplicable + m.NotAsked; have != r.Samples && r.Manifest.Finished != nil {
+		if have := m.N + m.Failed + m.NotApplicable + m.NotAsked; have != r.Samples && r.Manifest.Finished != nil && r.Part == "" {
 			note("results for %d of %d rows: the file is not as it was written", have, r.Samples)
 		}
 		if m.Active != nil {

@@ -19,6 +19,7 @@ import (
 // A Report is what can be said of a run from its results.
 type Report struct {
 	Dir      string // the run folder, as it was given
+	Part     string // which of its rows these are, where they are not all; what says so is a note
 	Manifest runs.Manifest
 	Samples  int       // that have results
 	Metrics  []Summary // in the manifest's order

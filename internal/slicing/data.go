@@ -95,6 +95,27 @@ func listed(names map[string]bool) string {
 	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
 }
 
+// Values are a sample's values in each of its metadata columns, in the members of those that hold objects
+// (metadata.lang), and in group.
+func Values(s *metrics.Sample) map[string][]string {
+	of := map[string][]string{}
+	for name, raw := range s.Extra {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(raw, &members) != nil {
+			of[name] = valuesOf(s, name)
+			continue
+		}
+		for member := range members {
+			of[name+"."+member] = valuesOf(s, name+"."+member)
+		}
+	}
+	if _, ok := of["group"]; !ok {
+		of["group"] = valuesOf(s, "group")
+	}
+	maps.DeleteFunc(of, func(_ string, values []string) bool { return values == nil })
+	return of
+}
+
 // valuesOf are a sample's values in a column, nil if it has none.
 func valuesOf(s *metrics.Sample, column string) []string {
 	raw, ok := s.Extra[column]

@@ -79,6 +79,9 @@ func Of(ctx context.Context, run *runs.Run, d *Data, maps []*runs.Calibration) (
 		t.add(r)
 	}
 	o := stats.Options{Seed: run.Manifest.Config.Seed, Err: ctx.Err}
+	for _, t := range tables {
+		t.gather()
+	}
 	for column := range d.Columns {
 		for _, t := range tables {
 			s.List = append(s.List, t.slices(column, o)...)
@@ -94,6 +97,11 @@ type table struct {
 	data        *Data
 	calibration *runs.Calibration
 	results     []result
+
+	// Of the results that have a score:
+	scored []int // their places
+	values []float64
+	groups []string // nil if no row is in one
 }
 
 type result struct {
@@ -197,30 +205,32 @@ func (p *part) add(i int, r *result) {
 	}
 }
 
-// rest compares rows with all others that have a score.
-func (t *table) rest(rows []int, o stats.Options) *Rest {
-	var values []float64
-	var in []bool
-	next := 0
-	o.Groups = nil
-	var groups []string
+// gather lists the scores, which each slice is held against.
+func (t *table) gather() {
 	grouped := false
 	for i := range t.results {
-		r := &t.results[i]
-		inside := next < len(rows) && rows[next] == i
-		if inside {
+		if r := &t.results[i]; r.kind == "" {
+			t.scored, t.values, t.groups = append(t.scored, i), append(t.values, r.value), append(t.groups, r.group)
+			grouped = grouped || r.group != ""
+		}
+	}
+	if !grouped {
+		t.groups = nil
+	}
+}
+
+// rest compares rows, which all have a score, with all others that have one.
+func (t *table) rest(rows []int, o stats.Options) *Rest {
+	in := make([]bool, len(t.scored))
+	next := 0
+	for k, i := range t.scored {
+		if next < len(rows) && rows[next] == i {
+			in[k] = true
 			next++
 		}
-		if r.kind != "" {
-			continue
-		}
-		values, in, groups = append(values, r.value), append(in, inside), append(groups, r.group)
-		grouped = grouped || r.group != ""
 	}
-	if grouped {
-		o.Groups = groups
-	}
-	c, ok := stats.ContrastOf(values, in, o)
+	o.Groups = t.groups
+	c, ok := stats.ContrastOf(t.values, in, o)
 	if !ok {
 		return nil
 	}

@@ -1,7 +1,9 @@
 package stats
 
 import (
+	"iter"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -45,7 +47,7 @@ func ContrastOf(values []float64, in []bool, o Options) (c Contrast, ok bool) {
 	mean := [2]float64{sums[0] / rows[0], sums[1] / rows[1]}
 	var units, variance [2]float64 // of the means
 	var both, covariance float64
-	for _, unit := range unitsOf(len(values), o.Groups) {
+	for unit := range eachUnit(len(values), o.Groups) {
 		var part [2]float64
 		var has [2]bool
 		for _, row := range unit {
@@ -93,6 +95,19 @@ func ContrastOf(values []float64, in []bool, o Options) (c Contrast, ok bool) {
 		c.Interval.Hi = min(c.Interval.Hi, o.Max-o.Min)
 	}
 	return c, true
+}
+
+// eachUnit goes through the rows of each group. Without groups it takes no memory for the rows.
+func eachUnit(n int, groups []string) iter.Seq[[]int] {
+	if groups != nil {
+		return slices.Values(unitsOf(n, groups))
+	}
+	return func(yield func([]int) bool) {
+		unit := make([]int, 1)
+		for unit[0] < n && yield(unit) {
+			unit[0]++
+		}
+	}
 }
 
 // oneOf is the chance of one certain choice of k among n: one over the binomial coefficient.

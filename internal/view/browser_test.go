@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func browse(t *testing.T, base string) *visit {
 				v.told = append(v.told, "log: "+e.Entry.Text+" "+e.Entry.URL)
 			}
 		case *network.EventRequestWillBeSent:
-			if to := e.Request.URL; !strings.HasPrefix(to, base) && !strings.HasSuffix(to, "/favicon.ico") {
+			if to := e.Request.URL; !strings.HasPrefix(to, v.base) && !strings.HasSuffix(to, "/favicon.ico") {
 				v.told = append(v.told, "a request elsewhere: "+to)
 			}
 		}
@@ -84,6 +85,14 @@ func (v *visit) value(script string) string {
 	v.t.Helper()
 	var text string
 	v.do(chromedp.Evaluate("String("+script+")", &text))
+	return text
+}
+
+// awaited is what a script's promise comes to.
+func (v *visit) awaited(script string) string {
+	v.t.Helper()
+	var text string
+	v.do(chromedp.Evaluate(script, &text, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	return text
 }
 
@@ -113,6 +122,24 @@ func (v *visit) picture(name string) {
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
 		v.t.Fatal(err)
 	}
+}
+
+// seen holds what is seen to the rules of accessibility, in light and in dark, and writes pictures of it, wide and narrow.
+func (v *visit) seen(name string) {
+	v.t.Helper()
+	v.accessible(name)
+	v.picture(name)
+	v.dark(true)
+	v.accessible(name + ", dark")
+	v.picture(name + "-dark")
+	if os.Getenv("ASSAY_TEST_PICTURES") != "" {
+		v.do(chromedp.EmulateViewport(420, 900))
+		v.picture(name + "-narrow-dark")
+		v.dark(false)
+		v.picture(name + "-narrow")
+		v.do(chromedp.EmulateViewport(1280, 800))
+	}
+	v.dark(false)
 }
 
 func (v *visit) dark(on bool) {
@@ -234,11 +261,68 @@ func TestBrowser(t *testing.T) {
 	}
 	v.do(chromedp.KeyEvent("j"))
 	v.until(`document.querySelector(".pair ins") !== null`)
-	v.accessible("two runs")
-	v.picture("pair")
-	v.dark(true)
-	v.accessible("two runs, dark")
-	v.picture("pair-dark")
+	v.seen("pair")
+
+	// One score beside another: the rows come first in which they lie furthest apart, and a cell of the grid filters.
+	v.do(chromedp.Navigate(base + "?vs=m1&show=scatter"))
+	v.until(`document.querySelectorAll(".cell").length > 5 && document.querySelectorAll(".row .was").length > 5`)
+	if n := v.value(`Array.from(document.querySelectorAll(".row"), r => Math.abs(r.querySelector(".was").textContent - r.querySelector(".value").textContent))
+		.every((d, i, all) => i === 0 || d <= all[i - 1] + 0.0011 || !document.querySelectorAll(".row")[i].querySelector(".flip"))`); n != "true" {
+		t.Error("the rows that lie furthest apart are not the first")
+	}
+	v.seen("scatter")
+	v.do(chromedp.Evaluate(`location.search = document.querySelector(".scatter a").getAttribute("href")`, nil))
+	v.until(`document.querySelector(".clear") !== null && document.querySelectorAll(".cell").length === 1 && document.querySelectorAll(".row").length > 0`)
+	if n := v.value(`document.querySelectorAll(".row").length`) + " rows"; !strings.HasPrefix(v.value(`document.querySelector(".scatter a").getAttribute("aria-label").split(": ")[1]`), strings.TrimSuffix(n, "s")) {
+		t.Errorf("the cell was of other rows than the %s that are listed", n)
+	}
+
+	// Slices: their means, and one click lists the rows of one.
+	v.do(chromedp.Navigate(base + "?show=slices&by=metadata.topic&m=1"))
+	v.until(`document.querySelectorAll(".slices tbody tr").length > 2`)
+	v.seen("slices")
+	slice := v.value(`document.querySelector(".slices tbody a").textContent`)
+	count := v.value(`document.querySelector(".slices tbody td").textContent`)
+	v.do(chromedp.Evaluate(`location.search = document.querySelector(".slices tbody a").getAttribute("href")`, nil))
+	v.until(`document.querySelector(".kept") !== null && document.querySelectorAll(".row").length === ` + count)
+	if got := v.value(`document.querySelector(".kept").textContent`); got != "metadata.topic = "+slice+" ×" {
+		t.Errorf("the slice %s is kept as %q", slice, got)
+	}
+
+	// What is listed goes into one file, which opens without a server.
+	text = []byte(v.awaited(`fetch(document.querySelector(".export").href).then(r => r.text())`))
+	file := filepath.Join(dir, "export.html")
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	v.base = "file://" + file
+	v.do(chromedp.Navigate(v.base))
+	v.until(`document.querySelectorAll(".cases .case").length === ` + count)
+	if notes := v.value(`document.querySelector(".notes").textContent`); !strings.Contains(notes, count+" rows of 26 metadata.topic = "+slice) {
+		t.Errorf("the export says %q", notes)
+	}
+	v.base = base
+
+	// While rows are labelled, it is told how far the scores agree, and that such labels are no random sample.
+	v.do(chromedp.Navigate(base + "?show=labels&sort=low"))
+	v.until(`document.querySelector(".panel .note-line") !== null`)
+	v.accessible("too few labels")
+	for i := range 8 {
+		at := v.value(`document.querySelector(".open")?.dataset.sample`)
+		v.do(chromedp.KeyEvent("j"))
+		v.until(fmt.Sprintf(`document.querySelector(".open") !== null && document.querySelector(".open").dataset.sample !== %q`, at))
+		v.do(chromedp.KeyEvent(strconv.Itoa(min(i/3, 1))))
+		v.until(`document.querySelector(".labels button[aria-pressed=true]") !== null`)
+	}
+	v.until(`document.querySelector(".figures td") !== null && document.querySelector(".figures td").textContent >= "8"`)
+	if text := v.value(`document.querySelector(".panel").innerText`); !strings.Contains(text, "Cohen's kappa") ||
+		!strings.Contains(text, "no random sample") || !strings.Contains(text, "labels and scores together") ||
+		v.value(`document.querySelectorAll(".curve .dot").length > 0`) != "true" {
+		t.Errorf("of the labels it is told %q", text)
+	}
+	v.seen("labels")
+	v.do(chromedp.Navigate(base + "?vs=labels&flip=1"))
+	v.until(`document.querySelectorAll(".row").length > 0 && document.querySelectorAll(".row").length === document.querySelectorAll(".row .flip").length`)
 
 	// The picture of the README.
 	v.dark(false)
@@ -251,7 +335,7 @@ func TestBrowser(t *testing.T) {
 	v.dark(false)
 	v.do(chromedp.EmulateViewport(420, 900))
 	v.accessible("a narrow window")
-	v.picture("narrow")
+	v.picture("view-narrow")
 	var pdf []byte
 	v.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
 		pdf, _, err = page.PrintToPDF().WithPrintBackground(true).Do(ctx)

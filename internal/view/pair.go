@@ -2,78 +2,26 @@ package view
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/study"
+	"github.com/assay-eval/assay/internal/view/index"
 	"github.com/assay-eval/assay/tokenize"
 )
 
 // mostCompared bounds the rows of two runs whose difference is computed while someone waits.
 const mostCompared = 100_000
 
-// compared is a page of the rows that two runs share, with the other's scores of a metric: those first that one run has
-// in the upper half of the range and the other in the lower, then by how far the scores lie apart.
-func (x *index) compared(ctx context.Context, other *index, f filter, from int) ([]listed, error) {
-	m := x.metrics()[f.By]
-	theirs, err := other.place(m.Name)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := x.db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, "ATTACH ? AS other", other.path); err != nil {
-		return nil, err
-	}
-	defer conn.ExecContext(context.WithoutCancel(ctx), "DETACH other")
-	where, args := f.where()
-	own, middle := fmt.Sprintf("r.m%d", f.By), (m.Min+m.Max)/2
-	query := fmt.Sprintf(`SELECT %s, o.m%d, o.id FROM rows r JOIN other.rows o ON o.sample = r.sample
-		WHERE %s ORDER BY (%s >= ?) <> (o.m%d >= ?) DESC, abs(%s - o.m%d) DESC, r.id LIMIT ? OFFSET ?`,
-		x.columns(), theirs, where, own, theirs, own, theirs)
-	rows, err := conn.QueryContext(ctx, query, append(args, middle, middle, pageRows+1, from)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []listed
-	for rows.Next() {
-		var score sql.NullFloat64
-		var id int
-		l, err := x.scan(rows, &score, &id)
-		if err != nil {
-			return nil, err
-		}
-		l.Other, l.OtherID = score, id
-		list = append(list, l)
-	}
-	return list, rows.Err()
-}
-
-// place is that of a metric in the columns of an index.
-func (x *index) place(name string) (int, error) {
-	for i, m := range x.metrics() {
-		if m.Name == name {
-			return i, nil
-		}
-	}
-	return 0, fmt.Errorf("%s has no metric %q: it has %s", x.current().Dir, name,
-		strings.Join(x.current().Manifest.Names(), ", "))
-}
-
 // chance says in a sentence how far two runs differ in a metric, and whether that may be chance.
-func (x *index) chance(ctx context.Context, other *index, metric string) (string, error) {
-	if x.now().Rows > mostCompared || other.now().Rows > mostCompared {
+func chance(ctx context.Context, x, other *index.Index, metric string) (string, error) {
+	if x.Now().Rows > mostCompared || other.Now().Rows > mostCompared {
 		return fmt.Sprintf("More than %d rows: assay compare says whether the difference is real.", mostCompared), nil
 	}
-	base, errBase := runs.LoadScores(ctx, other.current().Dir)
-	run, errRun := runs.LoadScores(ctx, x.current().Dir)
+	base, errBase := runs.LoadScores(ctx, other.Run().Dir)
+	run, errRun := runs.LoadScores(ctx, x.Run().Dir)
 	if err := errors.Join(errBase, errRun); err != nil {
 		return "", err
 	}

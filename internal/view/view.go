@@ -32,6 +32,7 @@ import (
 	"github.com/assay-eval/assay/internal/exhibit"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/study/labels"
+	"github.com/assay-eval/assay/internal/view/index"
 )
 
 // Options say what a viewer shows.
@@ -50,7 +51,7 @@ type Options struct {
 // A Viewer answers the requests of the page. Make one with [Open].
 type Viewer struct {
 	options Options
-	indexes []*index
+	indexes []*index.Index
 	pages   *template.Template
 	routes  *http.ServeMux
 	stop    func()
@@ -58,6 +59,9 @@ type Viewer struct {
 
 	mu   sync.Mutex
 	book *labels.Book // nil: nothing can be labelled
+
+	slicing sync.Mutex
+	slices  map[*index.Index]*sliced // of the runs of which they were looked at
 }
 
 // Find lists the run folders that are named, or lie in a folder that is.
@@ -100,18 +104,18 @@ func Open(ctx context.Context, dirs []string, o Options) (*Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Viewer{options: o, pages: pages, routes: http.NewServeMux(), stop: func() {}}
+	v := &Viewer{options: o, pages: pages, routes: http.NewServeMux(), stop: func() {}, slices: map[*index.Index]*sliced{}}
 	if o.Labels != "" {
 		if v.book, err = labels.OpenBook(o.Labels); err != nil {
 			return nil, &runs.InputError{Err: err}
 		}
 	}
-	sweep(o.Folder, time.Now())
+	index.Sweep(o.Folder, time.Now())
 	for _, dir := range dirs {
 		run, err := runs.Open(dir)
 		if err == nil {
-			var x *index
-			if x, err = openIndex(run, o.Folder, v.open); err == nil {
+			var x *index.Index
+			if x, err = index.Open(run, o.Folder, v.open); err == nil {
 				v.indexes = append(v.indexes, x)
 			}
 		}
@@ -123,11 +127,11 @@ func Open(ctx context.Context, dirs []string, o Options) (*Viewer, error) {
 	ctx, v.stop = context.WithCancel(ctx)
 	v.done.Go(func() {
 		for _, x := range v.indexes { // the first rows of all, then one run after the other: the first is looked at
-			x.peek(ctx)
+			x.Peek(ctx)
 		}
 		for _, x := range v.indexes {
-			v.done.Go(func() { x.follow(ctx) })
-			x.caught(ctx)
+			v.done.Go(func() { x.Follow(ctx) })
+			x.Caught(ctx)
 		}
 	})
 	v.route()
@@ -140,19 +144,19 @@ func (v *Viewer) Close() error {
 	v.done.Wait()
 	var err error
 	for _, x := range v.indexes {
-		err = errors.Join(err, x.close())
+		err = errors.Join(err, x.Close())
 	}
 	return err
 }
 
 // open opens the dataset of a run.
-func (v *Viewer) open(ctx context.Context, run *runs.Run) (opened, error) {
+func (v *Viewer) open(ctx context.Context, run *runs.Run) (index.Data, error) {
 	source := labels.Source{Data: v.options.Data}
 	data, err := source.Open(ctx, &runs.Scores{Run: run})
 	if err != nil {
-		return opened{}, err
+		return index.Data{}, err
 	}
-	return opened{data.Samples(ctx), data.Close}, nil
+	return index.Data{Samples: data.Samples(ctx), Close: data.Close}, nil
 }
 
 // policy lets the page load its own style and script and ask this server, and nothing else.
@@ -171,7 +175,8 @@ func (v *Viewer) route() {
 	v.routes.HandleFunc("GET /{$}", v.page("page"))
 	v.routes.HandleFunc("GET /list", v.page("list"))
 	v.routes.HandleFunc("GET /sample", v.page("sample"))
-	v.routes.HandleFunc("GET /charts", v.page("charts"))
+	v.routes.HandleFunc("GET /panel", v.page("panel"))
+	v.routes.HandleFunc("GET /export", v.export)
 	v.routes.HandleFunc("GET /call", v.page("call"))
 	v.routes.HandleFunc("GET /state", v.state)
 	v.routes.HandleFunc("POST /label", v.label)
@@ -215,13 +220,7 @@ func (v *Viewer) page(name string) http.HandlerFunc {
 			err = v.pages.ExecuteTemplate(&text, name, shown)
 		}
 		if err != nil {
-			status := http.StatusInternalServerError
-			if errors.As(err, new(*runs.InputError)) {
-				status = http.StatusBadRequest
-			} else if errors.Is(err, errNoRow) {
-				status = http.StatusNotFound
-			}
-			http.Error(w, err.Error(), status)
+			refuse(w, err)
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -229,11 +228,22 @@ func (v *Viewer) page(name string) http.HandlerFunc {
 	}
 }
 
+// refuse says why there is no answer.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	if errors.As(err, new(*runs.InputError)) {
+		status = http.StatusBadRequest
+	} else if errors.Is(err, index.ErrNoRow) {
+		status = http.StatusNotFound
+	}
+	http.Error(w, err.Error(), status)
+}
+
 // state answers with how far the indexes are.
 func (v *Viewer) state(w http.ResponseWriter, _ *http.Request) {
 	list := []runState{}
 	for _, x := range v.indexes {
-		list = append(list, x.progress())
+		list = append(list, progress(x))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(list)
@@ -249,8 +259,8 @@ type runState struct {
 	Problem  string `json:"problem"`
 }
 
-func (x *index) progress() runState {
-	s, m := x.now(), x.current().Manifest
+func progress(x *index.Index) runState {
+	s, m := x.Now(), x.Run().Manifest
 	p := runState{Rows: s.Rows, Of: m.Config.Dataset.Rows, Caught: s.Caught, Finished: m.Finished != nil,
 		Problem: s.Problem}
 	switch {
@@ -302,7 +312,7 @@ func (v *Viewer) label(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no such run", http.StatusNotFound)
 		return
 	}
-	if _, err := v.indexes[said.Run].find(r.Context(), said.Sample); err != nil {
+	if _, err := v.indexes[said.Run].Find(r.Context(), said.Sample); err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}

@@ -1,12 +1,12 @@
 package view
 
 import (
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +16,7 @@ import (
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/runs/runstest"
+	"github.com/assay-eval/assay/internal/view/index"
 	"github.com/assay-eval/assay/metrics"
 )
 
@@ -43,7 +44,7 @@ func opens(t *testing.T, o Options, dirs ...string) (*Viewer, *httptest.Server) 
 		}
 	})
 	for _, x := range v.indexes {
-		x.caught(t.Context())
+		x.Caught(t.Context())
 	}
 	server := httptest.NewServer(v)
 	t.Cleanup(server.Close)
@@ -83,9 +84,10 @@ func TestEscaped(t *testing.T) {
 		Score: &metrics.Score{Because: []metrics.Finding{{Kind: hostile, Text: hostile, Reason: hostile, Where: hostile, Verdict: &no,
 			Marks: []metrics.Mark{{Low: 0, High: 4}}}}}})
 	_, server := opens(t, Options{Labels: filepath.Join(t.TempDir(), "l.jsonl")}, dir, dir)
-	for _, query := range []string{"?at=1&q=img", "?vs=1&at=1", "list", "sample?at=1", "sample?at=1&vs=1", "charts?q=img"} {
+	for _, query := range []string{"?at=1&q=img", "?vs=1&at=1", "list", "sample?at=1", "sample?at=1&vs=1", "panel?q=img",
+		"panel?show=slices", "?s=" + url.QueryEscape("column="+hostile), "export"} {
 		text := get(t, server, query)
-		if strings.Contains(text, "<img") || !strings.Contains(text, "&lt;img") && !strings.Contains(query, "charts") {
+		if strings.Contains(text, "<img") || !strings.Contains(text, "&lt;img") && !strings.HasPrefix(query, "panel") {
 			t.Errorf("%s:\n%s", query, text)
 		}
 	}
@@ -131,7 +133,8 @@ func TestRefuses(t *testing.T) {
 	check(404, "POST", "/token/label", `{"run":9,"sample":"a","label":1}`, nil)
 	check(405, "POST", "/token/list", "", nil)
 	check(404, "GET", "/token/sample?at=9", "", nil)
-	for _, query := range []string{"run=2", "run=x", "m=1", "p=-1", "sort=random", "f=0", "f=0:99", "f=9:0", "vs=9"} {
+	for _, query := range []string{"run=2", "run=x", "m=1", "p=-1", "sort=random", "f=0", "f=0:99", "f=9:0", "vs=9", "vs=m9", "vs=x", "s=x",
+		"show=all"} {
 		check(400, "GET", "/token/list?"+query, "", nil)
 	}
 	if _, err := os.Stat(book); err == nil {
@@ -158,9 +161,9 @@ func TestLists(t *testing.T) {
 	write(t, book, `{"sample":"a","label":1}`+"\n")
 	v, _ := opens(t, Options{Labels: book}, dir)
 	x := v.indexes[0]
-	check := func(f filter, want string) {
+	check := func(f index.Filter, want string) {
 		t.Helper()
-		list, err := x.list(t.Context(), f, 0)
+		list, err := x.List(t.Context(), f, 0)
 		got := ""
 		for _, l := range list {
 			got += l.Sample
@@ -168,32 +171,32 @@ func TestLists(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%+v: %q %v, want %q", f, got, err, want)
 		}
-		if _, rows, _, err := x.tally(t.Context(), f); f.Sort == "" && (err != nil || rows != len(want)) {
-			t.Errorf("%+v counts %d rows, %v", f, rows, err)
+		if tally, err := x.Tally(t.Context(), f, nil); f.Sort == index.AsRun && (err != nil || tally.Rows != len(want)) {
+			t.Errorf("%+v counts %+v, %v", f, tally, err)
 		}
 	}
-	check(filter{}, "abcd")
-	check(filter{Words: "ferry"}, "ac")
-	check(filter{Words: "FERRY  leave"}, "a")
-	check(filter{Words: "ferr"}, "")
-	check(filter{Words: "ferr*"}, "ac")
-	check(filter{Words: "ferry -leave"}, "c")
-	check(filter{Words: "answer:ferry"}, "c")
-	check(filter{Words: `"the ferry"`}, "ac")
-	check(filter{Words: `"ferry the"`}, "")
-	check(filter{Words: "cafe"}, "c")
-	check(filter{Words: "灯台"}, "b")
-	check(filter{Words: "台何"}, "")
-	check(filter{Words: "reasons:broke"}, "c")
-	check(filter{Words: "id:d"}, "d")
-	check(filter{Words: `" -`}, "abcd")
-	check(filter{Sort: "low"}, "bad")
-	check(filter{Sort: "high"}, "dab")
-	check(filter{Sort: "low", Words: "ferry"}, "a")
-	check(filter{Failed: true}, "c")
-	check(filter{Ranges: []bound{{0, 0.45, 0.55, false}}}, "a")
-	check(filter{Ranges: []bound{{0, 0.95, 1, true}}}, "d")
-	check(filter{Without: []string{"a", "d"}}, "bc")
+	check(index.Filter{}, "abcd")
+	check(index.Filter{Words: "ferry"}, "ac")
+	check(index.Filter{Words: "FERRY  leave"}, "a")
+	check(index.Filter{Words: "ferr"}, "")
+	check(index.Filter{Words: "ferr*"}, "ac")
+	check(index.Filter{Words: "ferry -leave"}, "c")
+	check(index.Filter{Words: "answer:ferry"}, "c")
+	check(index.Filter{Words: `"the ferry"`}, "ac")
+	check(index.Filter{Words: `"ferry the"`}, "")
+	check(index.Filter{Words: "cafe"}, "c")
+	check(index.Filter{Words: "灯台"}, "b")
+	check(index.Filter{Words: "台何"}, "")
+	check(index.Filter{Words: "reasons:broke"}, "c")
+	check(index.Filter{Words: "id:d"}, "d")
+	check(index.Filter{Words: `" -`}, "abcd")
+	check(index.Filter{Sort: "low"}, "bad")
+	check(index.Filter{Sort: "high"}, "dab")
+	check(index.Filter{Sort: "low", Words: "ferry"}, "a")
+	check(index.Filter{Failed: true}, "c")
+	check(index.Filter{Ranges: []index.Range{{Lo: 0.45, Hi: 0.55}}}, "a")
+	check(index.Filter{Ranges: []index.Range{{Lo: 0.95, Hi: 1, Last: true}}}, "d")
+	check(index.Filter{Without: []string{"a", "d"}}, "bc")
 }
 
 // A run that goes on is followed, and one that is made anew is begun anew; an index that was made before is used again.
@@ -212,21 +215,21 @@ func TestFollows(t *testing.T) {
 	folder := t.TempDir()
 	put(runstest.Scored("a", "faithfulness/claims", 0.5), false)
 	v, server := opens(t, Options{Folder: folder}, dir)
-	if p := v.indexes[0].progress(); p.Rows != 1 || p.Finished || p.Said != "running: 1 of 2 rows" {
+	if p := progress(v.indexes[0]); p.Rows != 1 || p.Finished || p.Said != "running: 1 of 2 rows" {
 		t.Errorf("%+v", p)
 	}
 	put(runstest.Scored("b", "faithfulness/claims", 0.25), true)
-	for deadline := time.Now().Add(20 * time.Second); !v.indexes[0].now().Finished; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !v.indexes[0].Now().Finished; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%+v", v.indexes[0].now())
+			t.Fatalf("%+v", v.indexes[0].Now())
 		}
 	}
 	if text := get(t, server, "list?q=second"); !strings.Contains(text, "0.250") {
 		t.Error(text)
 	}
 	again, _ := opens(t, Options{Folder: folder}, dir) // beside the first, which holds the index: one of its own
-	if n := again.indexes[0].now().Rows; n != 2 || again.indexes[0].path == v.indexes[0].path {
-		t.Errorf("%d rows in %s", n, again.indexes[0].path)
+	if n := again.indexes[0].Now().Rows; n != 2 || again.indexes[0].Path() == v.indexes[0].Path() {
+		t.Errorf("%d rows in %s", n, again.indexes[0].Path())
 	}
 }
 
@@ -238,37 +241,12 @@ func TestNoDataset(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, server := opens(t, Options{}, dir)
-	if p := v.indexes[0].progress(); p.Rows != 1 || !strings.Contains(p.Problem, "data.jsonl") {
+	if p := progress(v.indexes[0]); p.Rows != 1 || !strings.Contains(p.Problem, "data.jsonl") {
 		t.Errorf("%+v", p)
 	}
 	if text := get(t, server, "sample?at=1"); !strings.Contains(text, "not at hand") || !strings.Contains(text, "1.000") {
 		t.Error(text)
 	}
-}
-
-// Whatever is typed is a query that SQLite understands.
-func FuzzMatch(f *testing.F) {
-	for _, typed := range []string{"a b", `"a b" -c answer:d*`, `"`, "-", "NEAR(a b)", "a:b:c", "灯台*", "{x} : y", "answer:", "\x00"} {
-		f.Add(typed)
-	}
-	db, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		f.Fatal(err)
-	}
-	db.SetMaxOpenConns(1)
-	if _, err := db.Exec("CREATE VIRTUAL TABLE words USING fts5(id, question, answer, contexts, reasons)"); err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, typed string) {
-		query := match(typed)
-		if query == "" {
-			return
-		}
-		var n int
-		if err := db.QueryRow("SELECT count(*) FROM words WHERE words MATCH ?", query).Scan(&n); err != nil {
-			t.Errorf("%q became %q: %v", typed, query, err)
-		}
-	})
 }
 
 // What two texts share, lose and gain makes up both of them.

@@ -110,6 +110,22 @@ func (b *Book) Label(sample string) (label float64, shown, labelled bool) {
 	return Mean(list), true, true
 }
 
+// Labels are the labels by sample, the mean where several people gave one.
+func (b *Book) Labels() map[string]float64 {
+	of := map[string]float64{}
+	for _, l := range b.lines {
+		if list, err := parseRatings(l.label, 0); err == nil && len(list) > 0 {
+			of[l.sample] = Mean(list)
+		}
+	}
+	return of
+}
+
+// Chosen says what labels of rows that were browsed are not.
+const Chosen = "they are no random sample of the run, so that what they say is of those rows alone, and an estimate of the " +
+	"whole run from them is biased, by how much cannot be told; assay label picks rows at random, and assay label --pick active " +
+	"with known chances: labels of such rows are valid"
+
 // A Pick says how a sample was picked. The zero Pick is that each was as likely.
 type Pick struct {
 	How string // "uncertain", "active", or "browsed": someone came upon it while reading

@@ -49,7 +49,8 @@ type Set struct {
 	Ratings map[string][]Rating
 	Peers   map[string]map[string]float64 // scores that others computed, by name and sample
 	Raters  int                           // in the longest list
-	Unfair  int                           // rows that assay label did not pick fairly
+	Unfair  int                           // rows that assay label did not pick fairly, those that were browsed among them
+	Browsed int                           // rows that someone chose while reading: see [Pick]
 	Strata  []Stratum                     // that rows were picked from, if not each was as likely
 
 	group   map[string]string
@@ -226,6 +227,9 @@ func (r *reader) row(l *Set, sample *metrics.Sample, run *runs.Scores, known map
 	}
 	if pick, ok := textOf(sample.Extra["pick"]); r.own && ok && (pick == "uncertain" || pick == "browsed") {
 		l.Unfair++
+		if pick == "browsed" {
+			l.Browsed++
+		}
 	}
 	if s, ok := stratumOf(sample.Extra); r.own && ok && !slices.Contains(l.Strata, s) {
 		l.Strata = append(l.Strata, s)

@@ -1,7 +1,7 @@
 "use strict";
 // The page is made on the server. This script fetches parts of it as addresses change, and listens to keys.
 const $ = (selector, within = document) => within.querySelector(selector);
-const list = $("#list"), main = $("#sample"), charts = $("#charts"), dialog = $("#call");
+const list = $("#list"), main = $("#sample"), panel = $("#panel"), dialog = $("#call");
 
 async function fetched(part, query, into) {
   const answer = await fetch(part + query);
@@ -77,6 +77,7 @@ async function label(value) {
     tag.textContent = shown;
   }
   await open(location.search, false);
+  if (document.body.dataset.panel === "labels") await fetched("panel", location.search, panel);
 }
 
 function problem(text) {
@@ -118,7 +119,7 @@ document.addEventListener("click", async (e) => {
 });
 
 document.addEventListener("change", (e) => {
-  if (e.target.matches("select.by, select.versus")) location.search = e.target.value;
+  if (e.target.matches("select.by, select.versus, select.go")) location.search = e.target.value;
 });
 
 document.addEventListener("keydown", (e) => {
@@ -145,7 +146,7 @@ async function look() {
     p.classList.toggle("busy", !(s.caught && s.finished));
     if (s.problem) problem(s.problem);
     if (s.rows !== shown) {
-      await fetched("charts", location.search, charts);
+      await fetched("panel", location.search, panel);
       if (shown >= 0 && rows().length < 50) {
         const at = list.scrollTop;
         await fetched("list", location.search, list);

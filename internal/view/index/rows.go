@@ -1,4 +1,4 @@
-package view
+package index
 
 import (
 	"context"
@@ -24,27 +24,38 @@ func isRowError(err error) bool { return errors.As(err, new(*dataset.RowError)) 
 
 // A writer writes rows to the tables of an index.
 type writer struct {
-	x                  *index
-	rows, body, search *sql.Stmt
-	place              map[string]int // of a metric
+	x                                  *Index
+	rows, scores, body, search, member *sql.Stmt
+	drop                               *sql.Stmt      // the rows of a value
+	place                              map[string]int // of a metric
 }
 
-func (x *index) inserts(ctx context.Context, tx *sql.Tx) (*writer, error) {
+func (x *Index) inserts(ctx context.Context, tx *sql.Tx) (*writer, error) {
 	w := &writer{x: x, place: map[string]int{}}
 	for i, m := range x.run.Manifest.Config.Metrics {
 		w.place[m.Name] = i
 	}
-	var errs [3]error
-	w.rows, errs[0] = tx.PrepareContext(ctx, "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?"+
-		strings.Repeat(", ?", len(w.place))+")")
-	w.body, errs[1] = tx.PrepareContext(ctx, "INSERT INTO bodies VALUES (?, ?)")
-	w.search, errs[2] = tx.PrepareContext(ctx,
-		"INSERT INTO words (rowid, id, question, answer, contexts, reasons) VALUES (?, ?, ?, ?, ?, ?)")
-	return w, errors.Join(errs[:]...)
+	var all error
+	for _, p := range []struct {
+		into  **sql.Stmt
+		query string
+	}{
+		{&w.rows, "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)"},
+		{&w.scores, "INSERT INTO scores VALUES (?, ?" + strings.Repeat(", ?", len(w.place)) + ")"},
+		{&w.body, "INSERT INTO bodies VALUES (?, ?)"},
+		{&w.search, "INSERT INTO words (rowid, id, question, answer, contexts, reasons) VALUES (?, ?, ?, ?, ?, ?)"},
+		{&w.member, "INSERT INTO members VALUES (?, ?)"},
+		{&w.drop, "DELETE FROM members WHERE value = ?"},
+	} {
+		var err error
+		*p.into, err = tx.PrepareContext(ctx, p.query)
+		all = errors.Join(all, err)
+	}
+	return w, all
 }
 
-// row writes one row, and counts its results.
-func (w *writer) row(ctx context.Context, id int, row runs.Row, sample *metrics.Sample, of []counts) error {
+// row writes one row, and counts its results and the values of its columns in the state.
+func (w *writer) row(ctx context.Context, id int, row runs.Row, sample *metrics.Sample, s *State) error {
 	name := row.Results[0].Sample
 	scores := make([]any, len(w.place))
 	failed := 0
@@ -54,7 +65,7 @@ func (w *writer) row(ctx context.Context, id int, row runs.Row, sample *metrics.
 		if !known {
 			return fmt.Errorf("sample %q: the results have a metric %q that run.json does not", name, r.Metric)
 		}
-		failed += of[i].add(r, w.x.run.Manifest.Config.Metrics[i])
+		failed += s.Counts[i].add(r, w.x.run.Manifest.Config.Metrics[i])
 		fmt.Fprintln(&reasons, r.Error)
 		if r.Score == nil {
 			continue
@@ -71,8 +82,11 @@ func (w *writer) row(ctx context.Context, id int, row runs.Row, sample *metrics.
 	if !known {
 		sample = &metrics.Sample{}
 	}
-	args := append([]any{id, name, row.Start, head(sample.Question), head(sample.Answer), failed}, scores...)
-	if _, err := w.rows.ExecContext(ctx, args...); err != nil {
+	if _, err := w.rows.ExecContext(ctx, id, name, row.Results[0].Group, row.Start, head(sample.Question),
+		head(sample.Answer)); err != nil {
+		return err
+	}
+	if _, err := w.scores.ExecContext(ctx, append([]any{id, failed}, scores...)...); err != nil {
 		return err
 	}
 	if known {
@@ -83,6 +97,9 @@ func (w *writer) row(ctx context.Context, id int, row runs.Row, sample *metrics.
 		if _, err := w.body.ExecContext(ctx, id, w.x.packer.EncodeAll(body, nil)); err != nil {
 			return err
 		}
+		if err := w.values(ctx, id, sample, s); err != nil {
+			return err
+		}
 	}
 	_, err := w.search.ExecContext(ctx, id, spaced(name), spaced(sample.Question), spaced(sample.Answer),
 		spaced(strings.Join(sample.Contexts, "\n")), spaced(reasons.String()))
@@ -90,12 +107,11 @@ func (w *writer) row(ctx context.Context, id int, row runs.Row, sample *metrics.
 }
 
 // add counts a result, and returns 1 if it is a failure.
-func (c *counts) add(r metrics.Result, m runs.Metric) int {
+func (c *Counts) add(r metrics.Result, m runs.Metric) int {
+	c.Drawn = c.Drawn || r.Drawn != nil
 	switch {
 	case r.Score != nil:
-		c.N++
-		c.Sum += r.Score.Value
-		c.Bins[min(int(m.Share(r.Score.Value)*bins), bins-1)]++
+		c.score(r.Score.Value, m)
 	case r.Kind == metrics.NotApplicable || r.Kind == metrics.NotAsked:
 		c.None++
 	default:
@@ -105,8 +121,18 @@ func (c *counts) add(r metrics.Result, m runs.Metric) int {
 	return 0
 }
 
-// mean of the scores; NaN is never given, since there is a score.
-func (c *counts) mean() (float64, bool) {
+// score counts a score.
+func (c *Counts) score(v float64, m runs.Metric) {
+	c.N++
+	c.Sum += v
+	c.Bins[Bin(m, v)]++
+}
+
+// Bin is the bar of a histogram in which a score is counted.
+func Bin(m runs.Metric, v float64) int { return min(int(m.Share(v)*Bins), Bins-1) }
+
+// Mean of the scores; false where there are none.
+func (c *Counts) Mean() (float64, bool) {
 	if c.N == 0 || math.IsInf(c.Sum, 0) || math.IsNaN(c.Sum) {
 		return 0, false
 	}

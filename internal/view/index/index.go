@@ -1,4 +1,10 @@
-package view
+// Package index keeps what a page over a run asks for in one SQLite file beside none of the run's own: rows in pages,
+// sorted by any score, filtered by scores, by slices of the dataset's metadata and by words (FTS5), whatever their number.
+//
+// An index is made from the run folder and the dataset, goes on as long as the run does, and can be thrown away at any
+// time. Of a row it has three things: the line that a list shows (rows), the scores (scores: narrow, so that sorting and
+// counting a million is a pass over little), and the sample itself, packed (bodies).
+package index
 
 import (
 	"context"
@@ -11,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,19 +31,18 @@ import (
 )
 
 const (
-	indexVersion = 1
-	firstRows    = 100                 // are listed before the dataset has been opened
-	batchRows    = 10_000              // are written at once
-	pollEvery    = time.Second         // how often a run is looked at for more rows
-	bins         = 20                  // of a histogram
-	keepFor      = 30 * 24 * time.Hour // an index that is not used
+	version   = 2
+	firstRows = 100                 // are listed before the dataset has been opened
+	batchRows = 10_000              // are written at once
+	pollEvery = time.Second         // how often a run is looked at for more rows
+	Bins      = 20                  // of a histogram
+	keepFor   = 30 * 24 * time.Hour // an index that is not used
 )
 
-// An index is the SQLite file over one run in which the list is paged, sorted and searched. It is made from the run
-// folder and the dataset, neither of which it changes, and can be thrown away.
-type index struct {
+// An Index is the SQLite file over one run. Its methods are safe for concurrent use.
+type Index struct {
 	run  *runs.Run
-	data opener
+	data Opener
 
 	db     *sql.DB
 	path   string
@@ -45,39 +51,43 @@ type index struct {
 	opener *zstd.Decoder
 
 	mu    sync.Mutex
-	state state
+	state State
 }
 
-// opener opens the dataset of a run.
-type opener func(ctx context.Context, run *runs.Run) (opened, error)
+// An Opener opens the dataset of a run.
+type Opener func(ctx context.Context, run *runs.Run) (Data, error)
 
-// An opened is a dataset: its samples in order, and what closes it.
-type opened struct {
-	samples iter.Seq2[*metrics.Sample, error]
-	close   func() error
+// Data is a dataset: its samples in order, and what closes it.
+type Data struct {
+	Samples iter.Seq2[*metrics.Sample, error]
+	Close   func() error
 }
 
-// A state is how far an index is.
-type state struct {
+// A State is how far an index is. What it holds is not changed any more: the next state has its own.
+type State struct {
 	Rows     int      `json:"rows"`   // indexed
 	Next     int64    `json:"next"`   // the byte of the results file from which on they are not
 	Caught   bool     `json:"caught"` // up with the run
 	Finished bool     `json:"finished"`
 	Problem  string   `json:"problem,omitempty"` // why it does not go on, or why texts are missing
-	Counts   []counts `json:"counts"`            // by metric
+	Counts   []Counts `json:"counts"`            // by metric
+	Columns  []Column `json:"columns,omitempty"` // of the dataset's metadata
+	Members  int      `json:"members,omitempty"` // values of columns that were ever numbered
 }
 
-// counts are of one metric's results.
-type counts struct {
-	Bins   [bins]int `json:"bins"`
+// Counts are of one metric's results.
+type Counts struct {
+	Bins   [Bins]int `json:"bins"`
 	Sum    float64   `json:"sum"`
 	N      int       `json:"n"`
 	Failed int       `json:"failed"`
-	None   int       `json:"none"` // not applicable, or not asked
+	None   int       `json:"none"`            // not applicable, or not asked
+	Drawn  bool      `json:"drawn,omitempty"` // it was asked about some rows only, which were not all as likely
 }
 
-// openIndex opens the index of a run in a folder, and makes it where there is none that fits.
-func openIndex(run *runs.Run, folder string, data opener) (*index, error) {
+// Open opens the index of a run in a folder, and makes it where there is none that fits. It stands still until [Index.Peek]
+// and [Index.Follow].
+func Open(run *runs.Run, folder string, data Opener) (*Index, error) {
 	whole, err := filepath.Abs(run.Dir)
 	if err != nil {
 		return nil, err
@@ -86,7 +96,7 @@ func openIndex(run *runs.Run, folder string, data opener) (*index, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(whole))
-	x := &index{run: run, data: data, path: filepath.Join(folder, fmt.Sprintf("%x.db", sum[:8]))}
+	x := &Index{run: run, data: data, path: filepath.Join(folder, fmt.Sprintf("%x.db", sum[:8]))}
 	x.lock = flock.New(x.path + ".lock")
 	if ok, err := x.lock.TryLock(); err != nil || !ok { // another process shows the same run
 		x.lock = nil
@@ -103,7 +113,7 @@ func openIndex(run *runs.Run, folder string, data opener) (*index, error) {
 	if err := x.open(); err != nil {
 		x.remove()
 		if err = x.open(); err != nil {
-			x.close()
+			x.Close()
 			return nil, fmt.Errorf("the index of %s: %w", run.Dir, err)
 		}
 	}
@@ -111,11 +121,11 @@ func openIndex(run *runs.Run, folder string, data opener) (*index, error) {
 }
 
 // identity is what the run must still be for what was indexed of it to hold.
-func (x *index) identity() string {
-	return fmt.Sprint(indexVersion, " ", x.run.Manifest.Config.ID(), " ", x.run.Manifest.Started.Unix())
+func (x *Index) identity() string {
+	return fmt.Sprint(version, " ", x.run.Manifest.Config.ID(), " ", x.run.Manifest.Started.Unix())
 }
 
-func (x *index) open() error {
+func (x *Index) open() error {
 	query := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(wal)", "synchronous(off)",
 		"cache_size(-4000)", "temp_store(file)"}}
 	path := filepath.ToSlash(x.path)
@@ -130,7 +140,7 @@ func (x *index) open() error {
 	x.db = db
 	var identity, saved string
 	err = db.QueryRow("SELECT identity, state FROM meta").Scan(&identity, &saved)
-	var s state
+	var s State
 	if err == nil && identity == x.identity() && json.Unmarshal([]byte(saved), &s) == nil &&
 		len(s.Counts) == len(x.run.Manifest.Config.Metrics) && s.Next <= x.size() {
 		s.Caught, s.Problem = false, ""
@@ -141,7 +151,7 @@ func (x *index) open() error {
 }
 
 // size is the length of the results file; 0 if there is none.
-func (x *index) size() int64 {
+func (x *Index) size() int64 {
 	info, err := os.Stat(filepath.Join(x.run.Dir, "results.jsonl"))
 	if err != nil {
 		return 0
@@ -150,24 +160,27 @@ func (x *index) size() int64 {
 }
 
 // create makes the tables anew.
-func (x *index) create() error {
+func (x *Index) create() error {
 	var columns strings.Builder
 	for i := range x.run.Manifest.Config.Metrics {
 		fmt.Fprintf(&columns, ", m%d REAL", i)
 	}
-	x.set(state{Counts: make([]counts, len(x.run.Manifest.Config.Metrics))})
-	_, err := x.db.Exec(`DROP TABLE IF EXISTS meta; DROP TABLE IF EXISTS rows; DROP TABLE IF EXISTS bodies; DROP TABLE IF EXISTS words;
+	x.set(State{Counts: make([]Counts, len(x.run.Manifest.Config.Metrics))})
+	_, err := x.db.Exec(`DROP TABLE IF EXISTS meta; DROP TABLE IF EXISTS rows; DROP TABLE IF EXISTS scores; DROP TABLE IF EXISTS bodies;
+		DROP TABLE IF EXISTS members; DROP TABLE IF EXISTS words;
 		CREATE TABLE meta (identity TEXT, state TEXT);
-		CREATE TABLE rows (id INTEGER PRIMARY KEY, sample TEXT, start INTEGER, question TEXT, answer TEXT, failed INTEGER` +
-		columns.String() + `);
+		CREATE TABLE rows (id INTEGER PRIMARY KEY, sample TEXT, grp TEXT, start INTEGER, question TEXT, answer TEXT);
+		CREATE TABLE scores (id INTEGER PRIMARY KEY, failed INTEGER` + columns.String() + `);
 		CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB);
+		CREATE TABLE members (value INTEGER, id INTEGER, PRIMARY KEY (value, id)) WITHOUT ROWID; -- which rows have a value of a column
 		CREATE VIRTUAL TABLE words USING fts5(id, question, answer, contexts, reasons, content='', tokenize='unicode61 remove_diacritics 2');
 		INSERT INTO words (words, rank) VALUES ('hashsize', 16777216); -- bytes of words in memory before they are written
 		INSERT INTO meta VALUES ('', '')`)
 	return err
 }
 
-func (x *index) close() error {
+// Close ends the use of the index.
+func (x *Index) Close() error {
 	var err error
 	if x.db != nil {
 		err = x.db.Close()
@@ -180,7 +193,7 @@ func (x *index) close() error {
 }
 
 // remove deletes the files of an index that is of no use.
-func (x *index) remove() {
+func (x *Index) remove() {
 	if x.db != nil {
 		x.db.Close()
 	}
@@ -189,8 +202,8 @@ func (x *index) remove() {
 	}
 }
 
-// sweep deletes the indexes in a folder that nobody used for long.
-func sweep(folder string, now time.Time) {
+// Sweep deletes the indexes in a folder that nobody used for long.
+func Sweep(folder string, now time.Time) {
 	list, _ := filepath.Glob(filepath.Join(folder, "*.db*"))
 	for _, path := range list {
 		if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > keepFor {
@@ -199,25 +212,23 @@ func sweep(folder string, now time.Time) {
 	}
 }
 
-// State is how far the index is.
-func (x *index) now() state {
+// Now is how far the index is.
+func (x *Index) Now() State {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s := x.state
-	s.Counts = append([]counts(nil), s.Counts...)
-	return s
+	return x.state
 }
 
-func (x *index) set(s state) {
+func (x *Index) set(s State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.state = s
 }
 
-// peek indexes the first rows of a new index without their texts, so that there is something to show.
-func (x *index) peek(ctx context.Context) {
+// Peek indexes the first rows of a new index without their texts, so that there is something to show.
+func (x *Index) Peek(ctx context.Context) {
 	os.Chtimes(x.path, time.Time{}, time.Now()) // it is used
-	if x.now().Rows > 0 {
+	if x.Now().Rows > 0 {
 		return
 	}
 	if _, err := x.write(ctx, nil, firstRows); err != nil {
@@ -225,24 +236,24 @@ func (x *index) peek(ctx context.Context) {
 	}
 }
 
-func (x *index) problem(err error) {
+func (x *Index) problem(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.state.Problem = err.Error()
 }
 
-// caught waits until the index has caught up with its run once, or cannot.
-func (x *index) caught(ctx context.Context) {
+// Caught waits until the index has caught up with its run once, or cannot.
+func (x *Index) Caught(ctx context.Context) {
 	for ctx.Err() == nil {
-		if s := x.now(); s.Caught || s.Problem != "" {
+		if s := x.Now(); s.Caught || s.Problem != "" {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// follow indexes the run until ctx ends: what there is of it, and what comes.
-func (x *index) follow(ctx context.Context) {
+// Follow indexes the run until ctx ends: what there is of it, and what comes.
+func (x *Index) Follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		again, err := x.chase(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -258,10 +269,10 @@ func (x *index) follow(ctx context.Context) {
 }
 
 // chase indexes the run as long as it is the same. Again says that it is not, and was begun anew.
-func (x *index) chase(ctx context.Context) (again bool, err error) {
-	texts := &texts{passed: map[string]*metrics.Sample{}, open: func() (opened, error) { return x.data(ctx, x.run) }}
+func (x *Index) chase(ctx context.Context) (again bool, err error) {
+	texts := &texts{passed: map[string]*metrics.Sample{}, open: func() (Data, error) { return x.data(ctx, x.run) }}
 	defer texts.close()
-	if s := x.now(); s.Next == 0 && s.Rows > 0 { // the first look had no texts
+	if s := x.Now(); s.Next == 0 && s.Rows > 0 { // the first look had no texts
 		texts.ready()
 		if err := x.create(); err != nil {
 			return false, err
@@ -290,7 +301,7 @@ func (x *index) chase(ctx context.Context) (again bool, err error) {
 		x.mu.Lock()
 		x.run = now
 		x.mu.Unlock()
-		if x.identity() != was || x.size() < x.now().Next {
+		if x.identity() != was || x.size() < x.Now().Next {
 			return true, x.create()
 		}
 	}
@@ -298,8 +309,8 @@ func (x *index) chase(ctx context.Context) (again bool, err error) {
 }
 
 // arrange makes what sorting needs, once the index has caught up with the run.
-func (x *index) arrange(ctx context.Context, problem error) error {
-	s := x.now()
+func (x *Index) arrange(ctx context.Context, problem error) error {
+	s := x.Now()
 	if s.Caught {
 		s.Finished = x.run.Manifest.Finished != nil
 		x.set(s)
@@ -308,8 +319,11 @@ func (x *index) arrange(ctx context.Context, problem error) error {
 	if _, err := x.db.ExecContext(ctx, "CREATE INDEX IF NOT EXISTS by_sample ON rows (sample)"); err != nil {
 		return err
 	}
+	if _, err := x.db.ExecContext(ctx, "CREATE INDEX IF NOT EXISTS by_failed ON scores (id) WHERE failed > 0"); err != nil {
+		return err
+	}
 	for i := range x.run.Manifest.Config.Metrics {
-		if _, err := x.db.ExecContext(ctx, fmt.Sprintf("CREATE INDEX IF NOT EXISTS by_m%d ON rows (m%d)", i, i)); err != nil {
+		if _, err := x.db.ExecContext(ctx, fmt.Sprintf("CREATE INDEX IF NOT EXISTS by_m%d ON scores (m%d)", i, i)); err != nil {
 			return err
 		}
 	}
@@ -322,8 +336,9 @@ func (x *index) arrange(ctx context.Context, problem error) error {
 }
 
 // write indexes the next rows, at most so many, and returns how many there were. Without texts it is a first look only.
-func (x *index) write(ctx context.Context, texts *texts, most int) (int, error) {
-	s := x.now()
+func (x *Index) write(ctx context.Context, texts *texts, most int) (int, error) {
+	s := x.Now()
+	s.Counts, s.Columns = slices.Clone(s.Counts), cloneColumns(s.Columns)
 	tx, err := x.db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
@@ -347,7 +362,7 @@ func (x *index) write(ctx context.Context, texts *texts, most int) (int, error) 
 				return 0, err
 			}
 		}
-		if err := w.row(ctx, s.Rows+n+1, row, sample, s.Counts); err != nil {
+		if err := w.row(ctx, s.Rows+n+1, row, sample, &s); err != nil {
 			return 0, err
 		}
 		next = row.End
@@ -377,64 +392,15 @@ func (x *index) write(ctx context.Context, texts *texts, most int) (int, error) 
 	return n, nil
 }
 
-// texts are the samples of a dataset, found in the order of a run's results. The dataset is opened when the first is
-// looked for, since that takes a pass over it.
-type texts struct {
-	open    func() (opened, error)                // nil: that was done
-	problem error                                 // why there is no dataset
-	done    func()                                // closes it
-	next    func() (*metrics.Sample, error, bool) // nil: there are no more
-	passed  map[string]*metrics.Sample            // that came before what was looked for
-	order   []string                              // of those, the first first
+// Path is that of the SQLite file.
+func (x *Index) Path() string { return x.path }
+
+// Run is the run as its manifest was when it was last looked at.
+func (x *Index) Run() *runs.Run {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.run
 }
 
-// ready opens the dataset, unless that was done.
-func (t *texts) ready() {
-	if t.open == nil {
-		return
-	}
-	var data opened
-	data, t.problem = t.open()
-	if t.open = nil; t.problem == nil {
-		next, stop := iter.Pull2(data.samples)
-		t.next, t.done = next, func() { stop(); data.close() }
-	}
-}
-
-// close closes the dataset.
-func (t *texts) close() {
-	if t.done != nil {
-		t.done()
-	}
-}
-
-// mostPassed bounds the samples that are kept because the results have them in another order.
-const mostPassed = 2000
-
-// find is a sample, nil if the dataset lacks it. Rows that are none were left out by the run, too.
-func (t *texts) find(id string) (*metrics.Sample, error) {
-	if s := t.passed[id]; s != nil {
-		delete(t.passed, id)
-		return s, nil
-	}
-	t.ready()
-	for t.next != nil {
-		s, err, ok := t.next()
-		switch {
-		case !ok:
-			t.next = nil
-		case isRowError(err):
-		case err != nil:
-			return nil, err
-		case s.ID == id:
-			return s, nil
-		default:
-			t.passed[s.ID], t.order = s, append(t.order, s.ID)
-			if len(t.order) > mostPassed {
-				delete(t.passed, t.order[0])
-				t.order = t.order[1:]
-			}
-		}
-	}
-	return nil, nil
-}
+// Metrics are those of the run. They stay the same as long as the index does.
+func (x *Index) Metrics() []runs.Metric { return x.Run().Manifest.Config.Metrics }
