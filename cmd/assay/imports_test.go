@@ -78,8 +78,10 @@ func TestImports(t *testing.T) {
 		"internal/project": {"tokenize"},
 		"internal/manual":  {},
 		"internal/export":  {"metrics", "internal/runs", "internal/slicing"},
-		"internal/gate":    {"metrics", "internal/report", "internal/runs", "internal/slicing", "internal/study"},
-		"cmd/assay":        nil, // anything but internal/stats
+		"internal/mcp": {"backend", "metrics", "metrics/all", "internal/report", "internal/runs", "internal/study",
+			"internal/study/labels"},
+		"internal/gate": {"metrics", "internal/report", "internal/runs", "internal/slicing", "internal/study"},
+		"cmd/assay":     nil, // anything but internal/stats
 
 		"internal/parquet/bounds": {},
 		"backend/llama/grammar":   {},
