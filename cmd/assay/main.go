@@ -41,6 +41,7 @@ Make
 
 Offer
   serve      models to other programs on this machine, by OpenAI's routes
+  mcp        tools to an assistant: run, show, compare, label
 
 Look
   init       assay.yaml for a dataset: the flags that this folder's commands have
@@ -118,6 +119,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return labelCommand(ctx, std, args)
 	case "serve":
 		return serveCommand(ctx, std, args)
+	case "mcp":
+		return mcpCommand(ctx, std, args)
 	case "metrics":
 		return metricsCommand(ctx, std, args)
 	case "models":

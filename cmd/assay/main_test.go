@@ -67,5 +67,6 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 		"waitlines":  scriptWaitLines,
 		"sortlines":  scriptSortLines,
 		"http":       scriptHTTP,
+		"mcp":        scriptMCP,
 	}
 }
