@@ -107,10 +107,12 @@ func TestImports(t *testing.T) {
 		"internal/study/labels": {"metrics", "internal/dataset", "internal/runs", "internal/stats"},
 		"internal/desk":         {"metrics", "internal/report", "internal/study/labels"},
 		"internal/exhibit":      {"metrics", "internal/runs", "tokenize"},
-		"internal/view": {"backend", "backend/cache", "tokenize", "metrics", "internal/dataset", "internal/exhibit", "internal/runs",
-			"internal/study", "internal/study/labels"},
-		"internal/tokenizer": {},
-		"internal/serve":     {"backend", "backend/openai/wire"},
+		"scripts/bench/cut":     {"models/gguf"},
+		"internal/view": {"backend", "backend/cache", "tokenize", "metrics", "internal/dataset", "internal/exhibit", "internal/report",
+			"internal/runs", "internal/slicing", "internal/stats", "internal/study", "internal/study/labels", "internal/view/index"},
+		"internal/view/index": {"metrics", "internal/dataset", "internal/runs", "internal/slicing", "internal/stats"},
+		"internal/tokenizer":  {},
+		"internal/serve":      {"backend", "backend/openai/wire"},
 	}
 	lines := append(imports(t, ".", module+"..."), imports(t, "../../backend/gollama", "./...")...)
 	seen := 0
