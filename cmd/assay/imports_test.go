@@ -88,8 +88,9 @@ func TestImports(t *testing.T) {
 		"backend/llama/chat":      {"backend"},
 		"backend/llama/library":   {"models"},
 		// stats: a manifest holds calibration maps
-		"internal/runs":      {"backend", "metrics", "metrics/prompts", "internal/stats", "internal/parquet"},
-		"internal/bench":     {},
+		"internal/runs": {"backend", "metrics", "metrics/prompts", "internal/stats", "internal/parquet"},
+		"internal/bench": {"backend", "backend/llama", "internal/dataset", "internal/evaluation", "internal/runs", "internal/stack",
+			"metrics", "metrics/all"},
 		"internal/installed": {"backend", "backend/ollama", "backend/onnx", "metrics/all", "models", "models/gguf"},
 		"internal/doctor": {"backend", "backend/cache", "backend/llama/library", "backend/ollama", "backend/onnx", "backend/openai",
 			"internal/installed", "models", "models/gguf"},
