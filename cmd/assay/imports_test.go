@@ -71,7 +71,7 @@ func TestImports(t *testing.T) {
 		"internal/document/pdf": {"internal/document"},
 		"internal/fewshot":      {"backend", "metrics", "metrics/ask", "metrics/prompts", "internal/dataset", "internal/runs"},
 		"internal/testset": {"backend", "tokenize", "metrics", "metrics/ask", "metrics/prompts", "internal/corpus",
-			"internal/dataset"},
+			"internal/dataset", "internal/runs", "internal/study/labels"},
 		"internal/report": {"backend", "internal/preview", "metrics", "metrics/all", "metrics/prompts", "internal/slicing", "internal/stats",
 			"internal/runs", "internal/study", "internal/exhibit"},
 		"internal/slicing": {"metrics", "internal/dataset", "internal/runs", "internal/stats", "internal/study/labels"},
