@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
@@ -50,31 +48,6 @@ type answerOptions struct {
 	vectors   string
 	mapping   map[string]string
 	seed      uint64
-}
-
-// An answerConfig is everything that the answers depend on.
-type answerConfig struct {
-	Command   string            `json:"command"`
-	Corpus    corpusConfig      `json:"corpus"`
-	Questions string            `json:"questions"` // SHA-256 of the file
-	Limit     int               `json:"limit,omitempty"`
-	Sample    int               `json:"sample,omitempty"`
-	Retrieved bool              `json:"retrieve_only,omitempty"`
-	Map       map[string]string `json:"map,omitempty"`
-	Top       int               `json:"top"`
-	Judge     *backend.Identity `json:"model"`
-	Embedder  *backend.Identity `json:"embedder,omitempty"`
-	Prompt    string            `json:"prompt"`
-	Rewrite   string            `json:"rewrite,omitempty"` // the prompt for standalone questions
-	Seed      uint64            `json:"seed"`
-}
-
-// An answerReport says how answering went.
-type answerReport struct {
-	Questions int `json:"questions"`
-	Failed    int `json:"failed"`
-	Documents int `json:"documents"`
-	Passages  int `json:"passages"`
 }
 
 func answerCommand(ctx context.Context, s *std, args []string) error {
@@ -125,7 +98,7 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return usageError{err}
 	}
-	questions, sum, err := o.readQuestions(ctx)
+	questions, sum, err := testset.ReadQuestions(ctx, o.questions, dataset.Options{Map: o.mapping, Limit: o.limit}, o.sample, o.seed)
 	if err != nil {
 		return usageError{err}
 	}
@@ -148,15 +121,15 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	}
 	defer st.Close()
 	models := metrics.Models{Roles: st.Roles}.Identities().Fields()
-	config := answerConfig{
+	config := testset.AnswerConfig{
 		Command: "answer", Questions: sum.SHA256, Limit: o.limit, Map: o.mapping, Top: o.top, Seed: o.seed,
-		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(method)},
+		Corpus: o.corpus.config(docs, method),
 		Judge:  models.Judge, Embedder: models.Embedder, Prompt: testset.Versions(own)["answer"],
 		Sample: o.sample, Retrieved: o.retrieved,
 	}
 	switch {
 	case o.top == 0:
-		config.Corpus, config.Prompt = corpusConfig{}, testset.Versions(own)["answer_closed_book"]
+		config.Corpus, config.Prompt = testset.CorpusConfig{}, testset.Versions(own)["answer_closed_book"]
 	case o.retrieved:
 		config.Prompt = ""
 	}
@@ -184,69 +157,19 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 		Writer:    &testset.Writer{Model: st.Roles[backend.Judge], Prompts: own, Seed: o.seed},
 		Retriever: retriever, Top: o.top, Rewrite: o.rewrite, RetrieveOnly: o.retrieved,
 	}
-	return o.answer(ctx, s, answerer, questions, j, answerReport{
+	return o.answer(ctx, s, answerer, questions, j, testset.AnswerReport{
 		Documents: len(docs.Documents), Passages: len(passages),
 	})
 }
 
-// readQuestions reads the questions, all of which must be readable.
-func (o *answerOptions) readQuestions(ctx context.Context) ([]*metrics.Sample, dataset.Summary, error) {
-	r, err := dataset.Open(ctx, o.questions, dataset.Options{Map: o.mapping, Limit: o.limit})
-	if err != nil {
-		return nil, dataset.Summary{}, err
-	}
-	defer r.Close()
-	sum := r.Summary()
-	if err := sum.Need(metrics.Question); err != nil {
-		return nil, sum, err
-	}
-	var list []*metrics.Sample
-	for sample, err := range r.Samples(ctx) {
-		if err != nil {
-			return nil, sum, err
-		}
-		list = append(list, sample)
-	}
-	if o.sample > 0 {
-		list = testset.Draw(list, o.sample, o.seed)
-	}
-	return list, sum, nil
-}
-
-// answer answers the questions that the journal does not have yet, and writes the file.
+// answer answers the questions that the journal does not have yet, and says how it went.
 func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer, questions []*metrics.Sample,
-	j *runs.Journal, r answerReport) error {
-	var rows []any
-	failed := ""
-	count := func(id, problem string) {
-		if problem != "" {
-			if r.Failed++; r.Failed == 1 {
-				failed = fmt.Sprintf("%s: %s", id, problem)
-			}
-		}
-	}
-	for _, piece := range j.Kept {
-		var row struct{ ID, Error string }
-		if err := json.Unmarshal(piece, &row); err != nil {
-			return fmt.Errorf("%s.part: %v", o.output, err)
-		}
-		count(row.ID, row.Error)
-		rows = append(rows, piece)
-	}
-	meter := newMeter(s, len(questions), len(rows))
-	err := a.AnswerAll(ctx, questions, len(rows), func(row testset.Answered) error {
-		count(row.ID, row.Error)
-		rows = append(rows, row)
-		meter.result()
-		return j.Add(row)
-	})
+	j *runs.Journal, r testset.AnswerReport) error {
+	meter := newMeter(s, len(questions), len(j.Kept))
+	r, err := a.Write(ctx, questions, j, r, meter.result)
 	meter.stop()
 	if err != nil {
 		s.note("what is done is kept in %s.part: the same command goes on from there", o.output)
-		return err
-	}
-	r.Questions = len(questions)
-	if err := j.Finish(rows, r); err != nil {
 		return err
 	}
 	done := "answered"
@@ -254,8 +177,8 @@ func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer,
 		done = "with their passages"
 	}
 	s.note("%d questions, %d %s, %d failed", r.Questions, r.Questions-r.Failed, done, r.Failed)
-	if r.Failed > 0 {
-		s.warn("the first that failed, %s", failed)
+	if r.First != "" {
+		s.warn("the first that failed, %s", r.First)
 	}
 	s.note("answers in %s; next: assay run --data %s -o results", o.output, o.output)
 	if r.Failed == r.Questions {

@@ -6,16 +6,9 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/corpus"
+	"github.com/assay-eval/assay/internal/testset"
 	"github.com/spf13/pflag"
 )
-
-// A corpusConfig identifies what was retrieved from, in the record of a result.
-type corpusConfig struct {
-	Digest   string `json:"digest"`
-	Words    int    `json:"passage_words"`
-	Overlap  int    `json:"overlap"`
-	Retrieve string `json:"retrieve"`
-}
 
 // corpusOptions are the flags that say what is retrieved from, and how it is cut.
 type corpusOptions struct {
@@ -43,6 +36,12 @@ func (o *corpusOptions) read(ctx context.Context, s *std) (*corpus.Corpus, []cor
 		return nil, nil, usageError{err}
 	}
 	return c, passages, nil
+}
+
+// config identifies what is retrieved from, for a record.
+func (o *corpusOptions) config(docs *corpus.Corpus, method corpus.Method) testset.CorpusConfig {
+	return testset.CorpusConfig{Digest: docs.Digest(), Words: o.sizes.Words, Overlap: o.sizes.Overlap,
+		Retrieve: string(method)}
 }
 
 // index indexes the passages.

@@ -3,16 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/desk"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/internal/study/labels"
-	"github.com/assay-eval/assay/metrics"
 )
 
 const labelCommandHelp = `
@@ -44,29 +40,22 @@ Where standard input is no terminal, each line is a key.
 
 // A labelCommandOptions holds the flags of assay label.
 type labelCommandOptions struct {
-	file     string
-	data     string
-	metric   string
-	n        int
-	scale    int
-	pick     string
-	pairs    bool
-	question string
-	seed     uint64
+	desk.Task
+	file string
 }
 
 func labelCommand(ctx context.Context, s *std, args []string) error {
 	var o labelCommandOptions
 	f := s.flags("label", labelCommandHelp)
 	f.StringVar(&o.file, "labels", "", "the `FILE` of labels, JSONL: begun if it is not there")
-	f.StringVar(&o.data, "data", "", "the dataset `FILE`, where it is not any more where the run found it")
-	f.StringVarP(&o.metric, "metric", "m", "", "the metric whose scores rows are picked by, where the run has several")
-	f.IntVarP(&o.n, "count", "n", 50, "rows to label, those labelled earlier included")
-	f.IntVar(&o.scale, "scale", 0, "labels from 1 to `N`, at most 9 (default: 0 and 1)")
-	f.StringVar(&o.pick, "pick", "spread", "which rows: spread (fair), active (fair by weights) or uncertain (for training)")
-	f.BoolVar(&o.pairs, "pairs", false, "label which of two is better, where rows have one rival")
-	f.StringVar(&o.question, "ask", "", "what to ask of each row, in your `WORDS`")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of what is drawn at random")
+	f.StringVar(&o.Data, "data", "", "the dataset `FILE`, where it is not any more where the run found it")
+	f.StringVarP(&o.Metric, "metric", "m", "", "the metric whose scores rows are picked by, where the run has several")
+	f.IntVarP(&o.N, "count", "n", 50, "rows to label, those labelled earlier included")
+	f.IntVar(&o.Scale, "scale", 0, "labels from 1 to `N`, at most 9 (default: 0 and 1)")
+	f.StringVar(&o.Pick, "pick", "spread", "which rows: spread (fair), active (fair by weights) or uncertain (for training)")
+	f.BoolVar(&o.Pairs, "pairs", false, "label which of two is better, where rows have one rival")
+	f.StringVar(&o.Question, "ask", "", "what to ask of each row, in your `WORDS`")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of what is drawn at random")
 	if err := parse(f, args, 1, 1); err != nil {
 		return err
 	}
@@ -81,27 +70,16 @@ func labelCommand(ctx context.Context, s *std, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	pairs, err := o.pairsOf(ctx, s, run)
+	o.Warn = s.warn
+	d, err := o.Desk(ctx, run, book)
 	if err != nil {
 		return err
 	}
-	plan, strata, err := o.plan(run, book, pairs)
-	if err != nil {
-		return err
-	}
-	if len(plan) == 0 {
+	if len(d.Samples) == 0 {
 		s.note("%s holds %d labels of %s: -n asks for more", o.file, book.Labelled(run.Samples), run.Dir)
 		return nil
 	}
-	samples, err := o.samples(ctx, s, run, plan)
-	if err != nil {
-		return err
-	}
-	d := &desk.Desk{Book: book, Samples: samples, Scale: o.scale, Pairs: o.pairs, Seed: o.seed, Question: o.question,
-		In: s.in, Out: s.out, Terminal: s.outTerm}
-	if o.pick != "spread" {
-		d.Pick = func(sample string) labels.Pick { return labels.Pick{How: o.pick, Stratum: strata[sample]} }
-	}
+	d.In, d.Out, d.Terminal = s.in, s.out, s.outTerm
 	err = d.Work(ctx)
 	s.note("%d labels of %s are in %s", book.Labelled(run.Samples), filepath.Base(filepath.Clean(run.Dir)), o.file)
 	return err
@@ -114,121 +92,14 @@ func (o *labelCommandOptions) check() error {
 	case strings.HasSuffix(o.file, ".csv") || strings.HasSuffix(o.file, ".tsv") || strings.HasSuffix(o.file, ".gz") ||
 		strings.HasSuffix(o.file, ".zst"):
 		return usagef("--labels %s: labels are written as JSONL: name the file .jsonl", o.file)
-	case o.n < 1:
-		return usagef("-n is %d: it takes a positive number of rows", o.n)
-	case o.scale != 0 && (o.scale < 2 || o.scale > 9):
-		return usagef("--scale is %d: it takes a number from 2 to 9", o.scale)
-	case o.pairs && (o.scale != 0 || o.pick != "spread"):
+	case o.N < 1:
+		return usagef("-n is %d: it takes a positive number of rows", o.N)
+	case o.Scale != 0 && (o.Scale < 2 || o.Scale > 9):
+		return usagef("--scale is %d: it takes a number from 2 to 9", o.Scale)
+	case o.Pairs && (o.Scale != 0 || o.Pick != "spread"):
 		return usagef("--pairs has labels of its own, and takes all rows alike: it goes without --scale and --pick")
-	case o.pick != "spread" && o.pick != "uncertain" && o.pick != "active":
-		return usagef("--pick %q: spread, active or uncertain", o.pick)
+	case o.Pick != "spread" && o.Pick != "uncertain" && o.Pick != "active":
+		return usagef("--pick %q: spread, active or uncertain", o.Pick)
 	}
 	return nil
-}
-
-// pairsOf are the samples that can be labelled as pairs in the metric's dimension, nil without --pairs.
-func (o *labelCommandOptions) pairsOf(ctx context.Context, s *std, run *runs.Scores) (map[string]bool, error) {
-	if !o.pairs {
-		return nil, nil
-	}
-	m, err := run.One(o.metric)
-	if err != nil {
-		return nil, err
-	}
-	dimension, _, _ := strings.Cut(m.Name, "/")
-	pairs := map[string]bool{}
-	err = o.each(ctx, s, run, func(sample *metrics.Sample) {
-		if desk.IsPair(sample, dimension) {
-			pairs[sample.ID] = true
-		}
-	})
-	if err == nil && len(pairs) == 0 {
-		return nil, usageError{withHint(fmt.Errorf("no row of %s is a pair in %s", run.Dir, dimension),
-			"a pair has one text in other_answers, or one list in other_contexts for context_relevance")}
-	}
-	if o.question == "" {
-		o.question = desk.PairQuestion(dimension)
-	}
-	return pairs, err
-}
-
-// plan lists the samples to show, in order: as many as are still wanted, of the pairs if there are any. With --pick
-// active each has its stratum.
-func (o *labelCommandOptions) plan(run *runs.Scores, book *labels.Book, pairs map[string]bool) ([]string,
-	map[string]labels.Stratum, error) {
-	m, err := run.One(o.metric)
-	if err != nil {
-		return nil, nil, err
-	}
-	of := run.Of[m.Name]
-	var scored []string
-	for _, id := range run.Samples {
-		if _, ok := of[id]; ok && (pairs == nil || pairs[id]) {
-			scored = append(scored, id)
-		}
-	}
-	if len(scored) == 0 {
-		return nil, nil, usagef("%s has no scores of %s", run.Dir, m.Name)
-	}
-	wanted := o.n - book.Labelled(run.Samples)
-	if o.pick == "active" {
-		if wanted <= 0 {
-			return nil, nil, nil
-		}
-		plan, strata := labels.Active(scored, of, book.Label, wanted, m.Name, o.seed)
-		return plan, strata, nil
-	}
-	order := labels.Spread(scored, of, o.seed)
-	if o.pick == "uncertain" {
-		order = labels.Uncertain(order, of, (m.Min+m.Max)/2)
-	}
-	var plan []string
-	for _, id := range order {
-		if len(plan) >= wanted {
-			break
-		}
-		if !book.Seen(id) {
-			plan = append(plan, id)
-		}
-	}
-	return plan, nil, nil
-}
-
-// samples reads the samples of a plan from the dataset, in the plan's order.
-func (o *labelCommandOptions) samples(ctx context.Context, s *std, run *runs.Scores, plan []string) ([]*metrics.Sample,
-	error) {
-	place := map[string]int{}
-	for i, id := range plan {
-		place[id] = i
-	}
-	list := make([]*metrics.Sample, len(plan))
-	err := o.each(ctx, s, run, func(sample *metrics.Sample) {
-		if i, ok := place[sample.ID]; ok {
-			list[i] = sample
-		}
-	})
-	if i := slices.Index(list, nil); err == nil && i >= 0 {
-		return nil, usagef("the dataset has no sample %q, which %s scored", plan[i], run.Dir)
-	}
-	return list, err
-}
-
-// each visits the samples of the dataset that was scored.
-func (o *labelCommandOptions) each(ctx context.Context, s *std, run *runs.Scores, visit func(*metrics.Sample)) error {
-	source := labels.Source{Data: o.data, Warn: s.warn}
-	data, err := source.Open(ctx, run)
-	if err != nil {
-		return err
-	}
-	defer data.Close()
-	for sample, err := range data.Samples(ctx) {
-		switch {
-		case errors.As(err, new(*dataset.RowError)):
-			continue // the run left it out, too
-		case err != nil:
-			return usageError{err}
-		}
-		visit(sample)
-	}
-	return ctx.Err()
 }

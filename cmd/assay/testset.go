@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
@@ -71,24 +68,6 @@ type testsetOptions struct {
 	seed      uint64
 }
 
-// A testsetConfig is everything that a test set depends on.
-type testsetConfig struct {
-	Command  string               `json:"command"`
-	Corpus   corpusConfig         `json:"corpus"`
-	N        int                  `json:"n"`
-	Recipe   testset.Recipe       `json:"recipe"`
-	Types    []testset.Type       `json:"types"`
-	Style    testset.Style        `json:"style"`
-	Each     int                  `json:"per_passage"`
-	Personas []string             `json:"personas,omitempty"`
-	Forms    []testset.QueryStyle `json:"query_styles,omitempty"`
-	Judge    *backend.Identity    `json:"model"`
-	Embedder *backend.Identity    `json:"embedder"`
-	Prompts  map[string]string    `json:"prompts"`
-	Examples string               `json:"examples,omitempty"` // the SHA-256 of the file of few-shot examples
-	Seed     uint64               `json:"seed"`
-}
-
 func testsetCommand(ctx context.Context, s *std, args []string) error {
 	var o testsetOptions
 	f := s.flags("testset", testsetHelp)
@@ -137,12 +116,8 @@ func (o *testsetOptions) rewrite(ctx context.Context, s *std) error {
 		return err
 	}
 	defer j.Close()
-	rows := make([]any, len(list))
-	for i, row := range list {
-		rows[i] = row
-	}
 	s.note("%d rows of %d questions", len(list), len(list)/4)
-	return j.Finish(rows, nil)
+	return testset.WritePublished(list, j)
 }
 
 func (o *testsetOptions) run(ctx context.Context, s *std) error {
@@ -192,10 +167,10 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	}
 	defer st.Close()
 	models := metrics.Models{Roles: st.Roles}.Identities().Fields()
-	config := testsetConfig{
+	config := testset.SetConfig{
 		Command: "testset", N: o.n, Recipe: recipe, Types: types, Style: style, Each: o.each, Seed: o.seed,
 		Personas: o.personas, Forms: forms,
-		Corpus: corpusConfig{docs.Digest(), o.corpus.sizes.Words, o.corpus.sizes.Overlap, string(corpus.ByBoth)},
+		Corpus: o.corpus.config(docs, corpus.ByBoth),
 		Judge:  models.Judge, Embedder: models.Embedder, Prompts: testset.Versions(own), Examples: examples.SHA256,
 	}
 	j, err := openJournal(s, o.output, config, o.overwrite)
@@ -213,66 +188,20 @@ func (o *testsetOptions) run(ctx context.Context, s *std) error {
 	return o.make(ctx, s, m, j)
 }
 
-// make writes the questions that the journal does not have yet, and the file.
+// make writes the questions that the journal does not have yet, and says what was made.
 func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *runs.Journal) error {
-	var drafts []testset.Draft
-	kept := 0
-	for _, piece := range j.Kept {
-		var d testset.Draft
-		if err := json.Unmarshal(piece, &d); err != nil {
-			return fmt.Errorf("%s.part: %v", o.output, err)
-		}
-		if drafts = append(drafts, d); d.Kept() {
-			kept++
-		}
+	drafts, kept, err := testset.Drafted(j)
+	if err != nil {
+		return err
 	}
 	meter := newMeter(s, o.n, kept)
-	err := m.Drafts(ctx, slices.Clone(drafts), func(d testset.Draft) error {
-		drafts = append(drafts, d)
-		if d.Kept() {
-			meter.result()
-		}
-		return j.Add(d)
-	})
+	r, err := m.Write(ctx, drafts, j, meter.result)
 	meter.stop()
 	if err != nil {
 		s.note("what is done is kept in %s.part: the same command goes on from there", o.output)
 		return err
 	}
-	list := m.Rows(drafts)
-	rows := make([]any, len(list))
-	for i, row := range list {
-		rows[i] = row
-	}
-	r := m.Report(drafts, list)
-	if err := j.Finish(rows, r); err != nil {
-		return err
-	}
-	return o.conclude(s, r)
-}
-
-// conclude says what was made, and what was not.
-func (o *testsetOptions) conclude(s *std, r testset.Report) error {
-	s.note("asked about %d of %d passages: %d questions kept, %d dropped", r.Asked, r.Passages, r.Kept,
-		r.Tried-r.Kept-r.Lost)
-	for _, d := range r.Dropped {
-		s.note("  %5d  dropped: %s", d.N, d.Reason)
-	}
-	if r.Lost > 0 {
-		s.note("  %5d  do not find their passage at all: negatives", r.Lost)
-	}
-	if r.Missing > 0 {
-		s.note("  %5d  kept without a contradictory answer: the model wrote none", r.Missing)
-	}
-	s.note("%d rows:", r.Rows)
-	for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
-		s.note("  %5d  %s", r.Kinds[kind], kind)
-	}
-	if r.Kept < r.Wanted {
-		s.warn("only %d of %d questions: a larger corpus, smaller passages or a better model make more (of %d "+
-			"passages, %d are shorter than is asked about)",
-			r.Kept, r.Wanted, r.Passages, r.Short)
-	}
+	r.Tell(s.note, s.warn)
 	s.note("written to %s; the whole account is in %s.about.json", o.output, o.output)
 	if r.Kept == 0 {
 		return errors.New("no question was kept")

@@ -1,5 +1,5 @@
-// Package bench has the figures of a benchmark: what assay bench measures, what llama-batched-bench wrote at the same
-// shapes, and both side by side as a table, Markdown or JSON.
+// Package bench measures how fast this machine evaluates ([Job]), and sets the figures beside what llama-batched-bench
+// wrote at the same shapes, as a table, Markdown or JSON ([Report]).
 package bench
 
 import (

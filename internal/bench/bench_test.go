@@ -2,10 +2,16 @@ package bench
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/stack"
+	"github.com/assay-eval/assay/metrics"
 )
 
 // batched writes a file as llama-batched-bench does.
@@ -66,4 +72,47 @@ func FuzzReadBatched(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Without engines nothing is measured, and what is wrong is the user's to mend.
+func TestMeasureRefused(t *testing.T) {
+	t.Setenv("ASSAY_HOME", t.TempDir())
+	data := filepath.Join(t.TempDir(), "qa.jsonl")
+	if err := os.WriteFile(data, []byte(`{"question": "q", "answer": "a"}`+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	check := func(want string, j Job) {
+		t.Helper()
+		j.Say, j.Stack = t.Logf, stack.Options{Backend: "llama", Cache: "off", Say: t.Logf, Warn: t.Logf}
+		_, err := j.Measure(t.Context())
+		if !errors.As(err, new(*runs.InputError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	check("--sequences 0", Job{Sequences: []int{0}})
+	check("no such file", Job{Batched: filepath.Join(t.TempDir(), "none.jsonl")})
+	check("preset", Job{Data: data, Preset: "nothing", Layout: "row"})
+	check("--layout", Job{Data: data, Preset: "lexical", Layout: "other"})
+	check("no such dataset", Job{Data: data + "x", Preset: "lexical", Layout: "row"})
+}
+
+// Metrics that no model is asked for need none to be scored with.
+func TestMeasureRows(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "qa.jsonl")
+	if err := os.WriteFile(data, []byte(`{"question": "q", "answer": "a b", "references": ["a"]}`+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var seen atomic.Int64
+	stopped := false
+	j := Job{Data: data, Preset: "lexical", Layout: "row", Say: t.Logf, Stack: stack.Options{Backend: "llama", Cache: "off"},
+		Meter: func(int) (func(metrics.Result), func()) {
+			return func(metrics.Result) { seen.Add(1) }, func() { stopped = true }
+		}}
+	b, err := j.Measure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Model != "" || b.Count != 1 || b.RowsPerMinute <= 0 || seen.Load() == 0 || !stopped {
+		t.Errorf("%+v, %d results", b, seen.Load())
+	}
 }

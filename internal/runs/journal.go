@@ -182,6 +182,17 @@ func (j *Journal) resume() error {
 	return nil
 }
 
+// Pieces are the pieces of an earlier attempt as values of their type.
+func Pieces[T any](j *Journal) ([]T, error) {
+	list := make([]T, len(j.Kept))
+	for i, piece := range j.Kept {
+		if err := json.Unmarshal(piece, &list[i]); err != nil {
+			return nil, fmt.Errorf("%s%s: %v", j.out, partSuffix, err)
+		}
+	}
+	return list, nil
+}
+
 // Add keeps one piece.
 func (j *Journal) Add(piece any) error {
 	b, err := json.Marshal(piece)

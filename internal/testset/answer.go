@@ -85,7 +85,7 @@ func (a *Answerer) Answer(ctx context.Context, s *metrics.Sample) (Answered, err
 	row.Sample.Answer, row.Contexts, row.ContextIDs = "", nil, nil
 	err := a.answer(ctx, &row)
 	if err != nil && fatal(ctx, err) {
-		return row, err
+		return row, cmp.Or(ctx.Err(), err) // an interruption is one, whatever else was wrong with the row
 	}
 	if errors.Is(err, backend.ErrPromptTooLong) {
 		err = fmt.Errorf("%w: fewer or shorter passages would fit, or a larger --context", err)

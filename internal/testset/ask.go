@@ -199,7 +199,7 @@ func copies(messages []backend.Message, reply string) bool {
 	last := len(messages) - 1
 	examples, given := map[string]bool{}, map[string]bool{}
 	for i, m := range messages[1:] {
-		for _, run := range runs(m.Text) {
+		for _, run := range fours(m.Text) {
 			if i+1 == last {
 				given[run] = true
 			} else {
@@ -207,7 +207,7 @@ func copies(messages []backend.Message, reply string) bool {
 			}
 		}
 	}
-	copied, all := 0, runs(reply)
+	copied, all := 0, fours(reply)
 	for _, run := range all {
 		if examples[run] && !given[run] {
 			copied++
@@ -216,8 +216,8 @@ func copies(messages []backend.Message, reply string) bool {
 	return 2*copied > len(all)
 }
 
-// runs are the runs of four words of a text.
-func runs(text string) []string {
+// fours are the runs of four words of a text.
+func fours(text string) []string {
 	var list []string
 	for _, gram := range tokenize.NGrams(tokenize.Words(text), 4) {
 		list = append(list, strings.Join(gram, " "))
