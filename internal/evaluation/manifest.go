@@ -31,6 +31,7 @@ func (e *Evaluation) Manifest() (runs.Manifest, error) {
 		Seed:     o.Seed,
 		Budget:   e.budget,
 		Corpus:   e.corpus,
+		Part:     e.part,
 	}
 	if e.reasons != metrics.DoubtfulReasons {
 		m.Config.Reasons = e.reasons
