@@ -24,6 +24,7 @@ import (
 )
 
 const (
+	sqliteMagic   = "SQLite format 3\x00"
 	applicationID = 0x61737361 // "assa": marks an SQLite file as ours
 	schemaVersion = 1
 
@@ -164,7 +165,6 @@ func checkFile(path string) error {
 		return fmt.Errorf("cache: %v", err)
 	}
 	defer f.Close()
-	const magic = "SQLite format 3\x00"
 	head := make([]byte, 100)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -173,7 +173,7 @@ func checkFile(path string) error {
 	switch {
 	case n == 0:
 		return nil // SQLite's idea of an empty database
-	case n < len(head) || !strings.HasPrefix(string(head), magic):
+	case n < len(head) || !strings.HasPrefix(string(head), sqliteMagic):
 		return foreign(path)
 	}
 	// Zero is what SQLite writes before we do.

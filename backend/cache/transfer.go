@@ -2,12 +2,14 @@ package cache
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/assay-eval/assay/backend"
@@ -116,6 +118,29 @@ func (s *Store) Import(ctx context.Context, r io.Reader) (Imported, error) {
 		return nil
 	})
 	return done, ended(ctx, err)
+}
+
+// IsStore reports whether a file that begins with head is one of SQLite, which can only be merged ([Store.Merge]).
+func IsStore(head []byte) bool { return bytes.HasPrefix(head, []byte(sqliteMagic)) }
+
+// Merge adds the entries of another cache, a file to which nothing writes at the time. All that [Store.Import] says holds
+// for them.
+func (s *Store) Merge(ctx context.Context, path string) (done Imported, err error) {
+	other, err := Open(path, nil)
+	if err != nil {
+		return done, err
+	}
+	defer other.Close()
+	r, w := io.Pipe()
+	var exporting sync.WaitGroup
+	exporting.Go(func() {
+		_, err := other.Export(ctx, w)
+		w.CloseWithError(err)
+	})
+	done, err = s.Import(ctx, r)
+	r.Close() // should the import have ended before the export
+	exporting.Wait()
+	return done, err
 }
 
 // readExport calls each for the entries of an export, some at a time. Those before an error are among them.

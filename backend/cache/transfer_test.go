@@ -2,10 +2,14 @@ package cache
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -73,6 +77,39 @@ func TestEntry(t *testing.T) {
 	check(strings.Repeat("0", 64), "no answer")
 	fill(t, s, 40)
 	check(key.String()[:1], "more than one")
+}
+
+// The answers of several machines go into one cache, those that it has already staying as they are.
+func TestMerge(t *testing.T) {
+	s := open(t)
+	fill(t, s, 100)
+	path := filepath.Join(t.TempDir(), "answers.db")
+	other, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, other, 350) // of which the first are the same
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []Imported{{500, 200}, {0, 700}} {
+		if done, err := s.Merge(t.Context(), path); err != nil || done != want {
+			t.Errorf("%+v, %v; want %+v", done, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := open(t).Merge(ctx, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("no cache at all, but a text that is longer than a head of one hundred bytes, "+
+		"as SQLite's files have it"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Merge(t.Context(), text); err == nil || !strings.Contains(err.Error(), "not a cache of assay") {
+		t.Errorf("a text: %v", err)
+	}
 }
 
 func TestPrune(t *testing.T) {

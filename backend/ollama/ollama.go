@@ -302,6 +302,18 @@ func (e *Engine) begin(ctx context.Context) (call context.Context, done func(), 
 	return call, func() { stop(); cancel(nil) }, nil
 }
 
+// Probe asks the server, without inference, whether it is there and still has what Info says: the error wraps
+// [backend.ErrUnavailable] where it is not there, and [remote.ErrReplaced] where it has something else.
+func (e *Engine) Probe(ctx context.Context) error {
+	ctx, done, err := e.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	e.doubtful.Store(true)
+	return e.verify(ctx)
+}
+
 // verify looks, now and then, whether the server still is and has what Info says. A model that was pulled
 // anew or a server that was updated gives other answers, and they must not pass for those of the old one.
 func (e *Engine) verify(ctx context.Context) error {
@@ -320,7 +332,7 @@ func (e *Engine) verify(ctx context.Context) error {
 		return err
 	}
 	if now := "ollama " + version; now != e.info.Engine {
-		return fmt.Errorf("the server at %s was %s and now is %s: start the run again", e.server, e.info.Engine, now)
+		return fmt.Errorf("the server at %s was %s and now is %s: %w", e.server, e.info.Engine, now, remote.ErrReplaced)
 	}
 	list, err := e.server.list(ctx)
 	if err != nil {
@@ -328,11 +340,11 @@ func (e *Engine) verify(ctx context.Context) error {
 	}
 	m := named(list, e.name)
 	if m == nil {
-		return notPulled(e.name, list)
+		return fmt.Errorf("%w; %w", notPulled(e.name, list), remote.ErrReplaced)
 	}
 	if now := "sha256:" + m.Digest; now != e.info.Digest {
-		return fmt.Errorf("model %s was replaced on the server: its digest was %s and now is %s: start the run again",
-			e.name, e.info.Digest, now)
+		return fmt.Errorf("model %s was replaced on the server: its digest was %s and now is %s: %w", e.name, e.info.Digest,
+			now, remote.ErrReplaced)
 	}
 	e.verified = time.Now()
 	return nil

@@ -22,6 +22,7 @@ import (
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/backendtest"
+	"github.com/assay-eval/assay/backend/pool"
 	"github.com/assay-eval/assay/backend/remote/remotetest"
 )
 
@@ -218,6 +219,69 @@ func TestServerConformance(t *testing.T) {
 	check("TinyParallel", 4, true, tiny)
 	check("Judge", 1, true, func(t *testing.T, p *process) { p.createFile(t, "model", "ASSAY_TEST_JUDGE") })
 	check("Embed", 1, true, func(t *testing.T, p *process) { p.createFile(t, "model", "ASSAY_TEST_EMBED") })
+}
+
+// TestServerPool has two servers answer as one, one of which is killed in the middle, and comes back.
+func TestServerPool(t *testing.T) {
+	h := newHome(t)
+	a := h.start(t, "", 1)
+	a.create(t, "model", bytes.NewReader(remotetest.Tiny(t)), tinyTemplate)
+	b := h.start(t, "", 1)
+	open := func(t *testing.T, log func(string, ...any)) backend.Backend {
+		var servers []pool.Server
+		for name, p := range map[string]*process{"a": a, "b": b} {
+			e := p.open(t, Options{Model: "model", Slots: 1, Stall: time.Minute})
+			servers = append(servers, pool.Server{Name: name, Engine: e, Probe: e.Probe})
+		}
+		p, err := pool.New(servers, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Close() })
+		return p
+	}
+	backendtest.Run(t, backendtest.Config{Tokens: 4, Loose: true,
+		Open: func(t *testing.T) backend.Backend { return open(t, t.Logf) }})
+
+	back := make(chan struct{}, 10)
+	p := open(t, func(format string, args ...any) {
+		t.Logf(format, args...)
+		if strings.Contains(format, "there again") {
+			back <- struct{}{}
+		}
+	})
+	want, err := p.Generate(t.Context(), question("abc", 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(n int) {
+		var all sync.WaitGroup
+		for range n {
+			all.Go(func() {
+				if g, err := p.Generate(t.Context(), question("abc", 8)); err != nil || g.PromptTokens != want.PromptTokens {
+					t.Errorf("%+v, %v; before %+v", g, err, *want)
+				}
+			})
+		}
+		all.Wait()
+	}
+	killed := make(chan struct{})
+	go func() {
+		defer close(killed)
+		a.stop(os.Kill)
+	}()
+	for ended := false; !ended; {
+		ask(4)
+		select {
+		case <-killed:
+			ended = true
+		default:
+		}
+	}
+	ask(4)
+	a = h.start(t, a.address, 1)
+	<-back
+	ask(8)
 }
 
 // TestServerParallel checks that the requests served at once are counted right. On a busy machine they may not all

@@ -15,7 +15,7 @@ const (
 )
 
 // Encode implements [backend.Backend] for embeddings and, on servers whose /v1/rerank gives the head's own number
-// (llama-server, "assay serve"), for pairs.
+// (llama-server, vLLM, "assay serve"), for pairs.
 func (e *Engine) Encode(ctx context.Context, req *backend.EncodeRequest) (*backend.Encoding, error) {
 	if op := req.Output.Op(); !e.info.Ops.Has(op) {
 		return nil, backend.Unsupported(e.info, op)
@@ -77,7 +77,7 @@ func (e *Engine) encode(ctx context.Context, output backend.Output, inputs []bac
 	var vectors [][]float32
 	var err error
 	if output == backend.HeadOutputs {
-		vectors, err = e.rerank(ctx, inputs)
+		vectors, err = e.rerank(ctx, inputs, false)
 	} else {
 		vectors, err = e.embed(ctx, inputs)
 	}
@@ -116,14 +116,19 @@ func (e *Engine) embed(ctx context.Context, inputs []backend.Pair) ([][]float32,
 	return vectors, nil
 }
 
-// rerank asks for the numbers of pairs with one query.
-func (e *Engine) rerank(ctx context.Context, inputs []backend.Pair) ([][]float32, error) {
+// rerank asks for the numbers of pairs with one query: the head's own or, where the server can put a function over them,
+// what that makes of them.
+func (e *Engine) rerank(ctx context.Context, inputs []backend.Pair, activated bool) ([][]float32, error) {
 	req := struct {
 		Model     string   `json:"model"`
 		Query     string   `json:"query"`
 		Documents []string `json:"documents"` // llama-server takes no objects
 		TopN      int      `json:"top_n"`
+		Activated *bool    `json:"use_activation,omitempty"` // vLLM
 	}{Model: e.said.model, Query: inputs[0].Query, TopN: len(inputs)}
+	if e.said.kind == vllm {
+		req.Activated = &activated
+	}
 	size := 0
 	for _, p := range inputs {
 		req.Documents = append(req.Documents, p.Text)

@@ -500,3 +500,39 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+// vLLM puts a sigmoid over the numbers of a reranker, unless it is told not to and heeds it: only then are they taken.
+func TestRerankWithoutActivation(t *testing.T) {
+	check := func(name string, heeds bool, want backend.Ops) {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			f.on("/v1/models", answer(200, `{"data":[{"id":"m","owned_by":"vllm","root":"org/m","max_model_len":512}]}`))
+			f.on("/v1/chat/completions", answer(400, `{"error":{"message":"no chat"}}`))
+			f.on("/v1/embeddings", answer(200, `{"data":[{"index":0,"embedding":[3,4]}],"usage":{"prompt_tokens":3}}`))
+			f.on("/v1/rerank", func(w http.ResponseWriter, r *http.Request) {
+				var results []string
+				for i, document := range f.sent["documents"].([]any) {
+					number := float64(len(document.(string))) / 10
+					if asked, told := f.sent["use_activation"].(bool); !heeds || !told || asked {
+						number = 1 / (1 + math.Exp(-number))
+					}
+					results = append(results, fmt.Sprintf(`{"index":%d,"relevance_score":%v}`, i, number))
+				}
+				fmt.Fprintf(w, `{"results":[%s]}`, strings.Join(results, ","))
+			})
+			e := f.open(t)
+			if got := e.Info().Ops; got != want {
+				t.Fatalf("abilities %v, want %v", got, want)
+			}
+			if !heeds {
+				return
+			}
+			got, err := backend.Classify(t.Context(), e, []backend.Pair{{Query: "q", Text: strings.Repeat("a", 30)}, {Query: "q", Text: "b"}})
+			if err != nil || !reflect.DeepEqual(got, [][]float32{{3}, {0.1}}) {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+	check("heeded", true, backend.CanEmbed|backend.CanClassify)
+	check("not heeded", false, backend.CanEmbed)
+}

@@ -217,6 +217,18 @@ func (e *Engine) limit(size, tokens int) time.Duration {
 	return e.patience + time.Duration(max(e.info.Slots, 1))*each
 }
 
+// Probe asks the server, without inference, whether it is there and still has what Info says: the error wraps
+// [backend.ErrUnavailable] where it is not there, and [remote.ErrReplaced] where it has something else.
+func (e *Engine) Probe(ctx context.Context) error {
+	ctx, done, err := e.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	e.doubt(backend.ErrUnavailable)
+	return e.verify(ctx)
+}
+
 // verify looks, now and then and after failures, whether the server still is and has what Info says: the answers of
 // another model must not pass for those of this one.
 func (e *Engine) verify(ctx context.Context) error {
@@ -239,7 +251,7 @@ func (e *Engine) verify(ctx context.Context) error {
 		return err
 	}
 	if what := e.said.differs(now); what != "" {
-		return fmt.Errorf("%s: start the run again", what)
+		return fmt.Errorf("%s: %w", what, remote.ErrReplaced)
 	}
 	e.verified = time.Now()
 	return nil

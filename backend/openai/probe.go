@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/assay-eval/assay/backend"
@@ -117,13 +118,30 @@ func (e *Engine) probeEmbed(ctx context.Context) (backend.Ops, error) {
 	return backend.CanEmbed, nil
 }
 
-// probeRerank asks those servers whose numbers are known to be the head's own: others put a function over them.
+// probeRerank asks those servers whose numbers are known to be the head's own: others put a function over them. So does
+// vLLM, unless it is told not to, which older versions do not heed: then the two answers to a pair are not a number and its
+// sigmoid.
 func (e *Engine) probeRerank(ctx context.Context) (backend.Ops, error) {
-	if e.said.kind != llamaServer && e.said.kind != assay {
+	if e.said.kind != llamaServer && e.said.kind != vllm && e.said.kind != assay {
 		return 0, nil
 	}
-	if _, err := e.rerank(ctx, []backend.Pair{{Query: "a bird", Text: "a wren"}}); err != nil {
+	pairs := []backend.Pair{{Query: "a bird", Text: "a wren"}, {Query: "a bird", Text: "the price of coal"}}
+	own, err := e.rerank(ctx, pairs, false)
+	if err != nil {
 		return 0, err
+	}
+	if e.said.kind == vllm {
+		activated, err := e.rerank(ctx, pairs, true)
+		if err != nil {
+			return 0, err
+		}
+		const near = 0.01 // as numbers of 16 bits are rounded
+		for i := range pairs {
+			number, share := float64(own[i][0]), float64(activated[i][0])
+			if number == share || math.Abs(1/(1+math.Exp(-number))-share) > near {
+				return 0, nil
+			}
+		}
 	}
 	return backend.CanClassify, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ const cacheHelp = `
 Usage: assay cache [stats]                       how large the answer cache is and what it holds
        assay cache prune [--older-than AGE] [--max-size SIZE]
        assay cache export FILE                   write all answers to a file (- for standard output)
-       assay cache import FILE                   add answers from such a file
+       assay cache import FILE...                add answers from such files, or from other machines' answers.db
 
 Answers are kept in one SQLite file, $ASSAY_HOME/cache/answers.db or else in your data folder. An answer is
 found by a hash over everything that it depends on. docs/cache.md tells the rest.
@@ -125,23 +126,45 @@ func cacheExport(ctx context.Context, s *std, f *pflag.FlagSet, args []string) e
 }
 
 func cacheImport(ctx context.Context, s *std, f *pflag.FlagSet, args []string) error {
-	if err := parse(f, args, 1, 1); err != nil {
+	if err := parse(f, args, 1, -1); err != nil {
 		return err
 	}
-	in := s.in
-	if f.Arg(0) != "-" {
-		file, err := os.Open(f.Arg(0))
-		if err != nil {
+	for _, path := range f.Args() {
+		if _, err := os.Stat(path); path != "-" && err != nil {
 			return usageError{err}
 		}
-		defer file.Close()
-		in = file
 	}
 	return withStore(s, func(store *cache.Store) error {
-		n, err := store.Import(ctx, until(ctx, in))
-		s.note("added %d answers, %d were there already", n.Added, n.Present)
-		return err
+		var all cache.Imported
+		for _, path := range f.Args() {
+			n, err := importFile(ctx, s, store, path)
+			all.Added += n.Added
+			all.Present += n.Present
+			if err != nil {
+				s.note("added %d answers, %d were there already", all.Added, all.Present)
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		s.note("added %d answers, %d were there already", all.Added, all.Present)
+		return nil
 	})
+}
+
+// importFile adds the answers of an export, which may come by standard input, or of another cache.
+func importFile(ctx context.Context, s *std, store *cache.Store, path string) (cache.Imported, error) {
+	if path == "-" {
+		return store.Import(ctx, until(ctx, s.in))
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return cache.Imported{}, err
+	}
+	defer file.Close()
+	in := bufio.NewReader(file)
+	if head, _ := in.Peek(100); cache.IsStore(head) {
+		return store.Merge(ctx, path)
+	}
+	return store.Import(ctx, until(ctx, in))
 }
 
 // parseAge reads a duration that may be in days: "30d".

@@ -22,9 +22,12 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
-			server := newWordServer()
+			server := newWordServer("d")
 			env.Defer(server.Close)
 			env.Setenv("OLLAMA_HOST", server.URL)
+			other := newWordServer("f") // has another model by the name moody
+			env.Defer(other.Close)
+			env.Setenv("OTHER_OLLAMA", other.URL)
 			env.Setenv("ASSAY_LLAMA_LIB", "")
 			return home(env)
 		},

@@ -38,7 +38,8 @@ func (o *stackOptions) add(f *pflag.FlagSet) {
 	o.addModel(f, backend.Judge)
 	o.addModel(f, backend.Embedder)
 	f.StringVar(&o.Address, "address", "",
-		"the `URL` of the server: with ollama the default is $OLLAMA_HOST, or its usual address on this machine")
+		"the `URL` of the server, or of several between commas, which must have the same model: with ollama the default is "+
+			"$OLLAMA_HOST, or its usual address on this machine")
 	f.BoolVar(&o.Remote, "allow-remote", false,
 		"with openai: the server may be on another machine, to which texts, and the key in $ASSAY_API_KEY, are sent")
 	f.StringVar(&o.Cache, "cache", "use",

@@ -50,6 +50,11 @@ Claims can be checked by documents other than a row's own contexts: passages are
 
   assay run --data qa.jsonl --corpus docs --metrics factuality/factscore,factuality/veriscore -o results
 
+The rows can be divided over machines, which score them without knowing of each other (docs/shards.md):
+
+  assay run --data qa.jsonl --metrics faithfulness --shard 3/8 -o shard-3
+  assay merge shard-* -o results
+
 A TREC run is a dataset too, and relevance judgements may be in a file of their own:
 
   assay run --data bm25.run --qrels qrels.txt --metrics retrieval/ndcg@10,retrieval/recall@100 -o results
@@ -113,6 +118,7 @@ func (o *runOptions) add(f *pflag.FlagSet) {
 	f.IntVar(&o.Rows.Limit, "limit", 0, "score only the first `N` rows")
 	f.IntVar(&o.Rows.Sample, "sample", 0, "score `N` rows drawn at random, the same for the same --seed")
 	f.StringArrayVar(&o.Rows.Where, "where", nil, whereHelp)
+	f.StringVar(&o.Shard, "shard", "", shardHelp)
 	f.BoolVar(&o.dry, "dry-run", false,
 		"score a few rows and write no run: prompts, calls, and how long all rows would take")
 	f.IntVar(&o.pilot, "pilot", 4, "the number of `ROWS` that --dry-run scores")
@@ -165,6 +171,9 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if o.dry && o.Shard != "" {
+		return usagef("--dry-run is about all rows: it excludes --shard")
+	}
 	if o.Rows.Limit < 0 || o.Rows.Sample < 0 || o.pilot < 1 {
 		return usagef("--limit, --sample and --pilot take positive numbers of rows")
 	}
@@ -185,7 +194,7 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
-	dir := cmp.Or(o.output, e.Folder(m.Config))
+	dir := cmp.Or(o.output, evaluation.Folder(m.Config))
 	w, err := runs.Create(dir, m, o.overwrite)
 	if err != nil {
 		return err
@@ -253,7 +262,11 @@ func (o *runOptions) conclude(ctx context.Context, s *std, most gate.Failures, d
 	calls := r.Manifest.Calls
 	s.note("%d answers from the model, %d from the cache, in %s", calls.Computed, calls.Cached,
 		duration(time.Duration(r.Manifest.Seconds*float64(time.Second))))
-	s.note("results in %s; next: assay report %s --format html > report.html", dir, dir)
+	if part := r.Manifest.Config.Part; part != nil {
+		s.note("%v in %s; when all are there: assay merge DIR... -o results", part, dir)
+	} else {
+		s.note("results in %s; next: assay report %s --format html > report.html", dir, dir)
+	}
 	if scores == 0 && failed > 0 {
 		return fmt.Errorf("nothing could be scored: %s says why, row by row", filepath.Join(dir, "results.jsonl"))
 	}

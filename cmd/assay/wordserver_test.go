@@ -26,8 +26,8 @@ import (
 // seed is odd; mute writes nonsense. So does each where an answer contains BABBLE; SLOW makes it wait for a minute, or
 // until the client gives up, and SLOWONCE does so the first time only. Asked to think first, it thinks what it would
 // reply to; moody thinks strictly where the seed is odd, and is then for No. The model aloud thinks in its replies, and
-// musing comes to no reply.
-func newWordServer() *httptest.Server {
+// musing comes to no reply. The digest of moody is of the letter given.
+func newWordServer(moody string) *httptest.Server {
 	mux := http.NewServeMux()
 	var held atomic.Bool // SLOWONCE made it wait
 	reply := func(pattern string, v any) {
@@ -40,7 +40,7 @@ func newWordServer() *httptest.Server {
 		{Name: "judge:latest", Model: "judge:latest", Digest: digest("a"), Size: 1000},
 		{Name: "strict:latest", Model: "strict:latest", Digest: digest("c"), Size: 1000},
 		{Name: "mute:latest", Model: "mute:latest", Digest: digest("e"), Size: 1000},
-		{Name: "moody:latest", Model: "moody:latest", Digest: digest("d"), Size: 1000},
+		{Name: "moody:latest", Model: "moody:latest", Digest: digest(moody), Size: 1000},
 		{Name: "aloud:latest", Model: "aloud:latest", Digest: digest("1"), Size: 1000},
 		{Name: "musing:latest", Model: "musing:latest", Digest: digest("2"), Size: 1000},
 		{Name: "embedder:latest", Model: "embedder:latest", Digest: digest("b"), Size: 1000},

@@ -21,6 +21,7 @@ import (
 	"github.com/assay-eval/assay/internal/dataset"
 	"github.com/assay-eval/assay/internal/fewshot"
 	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/shard"
 	"github.com/assay-eval/assay/internal/stack"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/all"
@@ -32,6 +33,7 @@ type Options struct {
 	Data    string          // the file, folder or pattern of the dataset; "-": standard input
 	Rows    dataset.Options // which of its rows, and how they are read
 	SkipBad bool            // leave out the rows that cannot be read
+	Shard   string          // which part of the rows: see shard.Choose; "": all of them
 
 	Choice                // the metrics
 	Calibrations []string // files of maps for them
@@ -66,6 +68,8 @@ type Evaluation struct {
 	examples fewshot.Given
 	reasons  metrics.Reasons
 	maps     []runs.GivenCalibration
+	shard    *shard.Shard     // nil: all rows are scored
+	part     *runs.Part       // of that shard; nil without one
 	corpus   *runs.Corpus     // nil: no metric looks for evidence
 	budget   *runs.Budget     // nil: every metric is asked about every row
 	left     []metrics.Metric // of a preset or a profile, because the dataset lacks a column
@@ -85,7 +89,11 @@ func New(ctx context.Context, o Options) (*Evaluation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.fit(own); err != nil {
+	err = e.fit(own)
+	if err == nil && o.Shard != "" {
+		err = e.divide(ctx)
+	}
+	if err != nil {
 		e.Data.Close()
 		return nil, err
 	}
@@ -241,7 +249,7 @@ func (e *Evaluation) Budgeted() bool { return e.budget != nil }
 
 // Results are how many results the run has when it is whole, and how many of them w has already.
 func (e *Evaluation) Results(w *runs.Writer) (total, kept int) {
-	return e.Data.Summary().Rows * len(e.Metrics), w.Kept() * len(e.Metrics)
+	return e.rows() * len(e.Metrics), w.Kept() * len(e.Metrics)
 }
 
 // Announce says what is about to happen, where an earlier attempt scored the first kept samples.
@@ -251,7 +259,10 @@ func (e *Evaluation) Announce(kept int) {
 	for _, m := range e.Metrics {
 		names = append(names, m.Name)
 	}
-	say("%d samples, %s", sum.Rows, strings.Join(names, ", "))
+	if e.part != nil {
+		say("%v: %d of %d samples", e.part, e.part.Rows, sum.Rows)
+	}
+	say("%d samples, %s", e.rows(), strings.Join(names, ", "))
 	if sum.Tool != "" {
 		say("the rows were made of %s", sum.Format)
 		for _, note := range sum.Notes {
@@ -276,6 +287,9 @@ func (e *Evaluation) Score(ctx context.Context, w *runs.Writer, ready func(metri
 			Samples: func() iter.Seq2[*metrics.Sample, error] { return e.samples(ctx, 0) }}
 		return job.Run(ctx, w)
 	}
+	if e.shard != nil {
+		return e.shard.Score(ctx, e.samples(ctx, 0), e.Metrics, e.Models, options, w)
+	}
 	return metrics.Run(ctx, e.samples(ctx, w.Kept()), e.Metrics, e.Models, options, w.Write)
 }
 
@@ -298,13 +312,19 @@ func (e *Evaluation) samples(ctx context.Context, skip int) iter.Seq2[*metrics.S
 }
 
 // Folder is the run folder when none is named: the same for the same run.
-func (e *Evaluation) Folder(c runs.Config) string {
-	name := filepath.Base(e.options.Data)
+func Folder(c runs.Config) string {
+	name := filepath.Base(c.Dataset.Path)
 	if i := strings.IndexByte(name, '.'); i > 0 {
 		name = name[:i]
 	}
-	if e.options.Data == "-" {
+	if c.Dataset.Path == "-" {
 		name = "stdin"
 	}
-	return filepath.Join("assay-runs", name+"-"+c.ID())
+	part := c.Part
+	c.Part = nil
+	name += "-" + c.ID()
+	if part != nil {
+		name += "-" + part.Name()
+	}
+	return filepath.Join("assay-runs", name)
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-eval/assay/backend/openai"
 	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/stack"
 	"github.com/assay-eval/assay/internal/study"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/assay-eval/assay/metrics/prompts"
@@ -18,7 +18,7 @@ func (e *Evaluation) Manifest() (runs.Manifest, error) {
 	o := &e.options
 	m := runs.Manifest{Tool: o.Tool, Started: runs.Now(), Notes: slices.Clip(e.Data.Summary().Notes), Calibrations: e.maps}
 	if o.Stack.Remote {
-		m.Notes = append(m.Notes, "the models were asked at "+openai.Host(o.Stack.Address)+
+		m.Notes = append(m.Notes, "the models were asked at "+strings.Join(stack.Hosts(o.Stack.Address), ", ")+
 			", which may be another machine (--allow-remote)")
 	}
 	m.Config = runs.Config{
@@ -31,6 +31,7 @@ func (e *Evaluation) Manifest() (runs.Manifest, error) {
 		Seed:     o.Seed,
 		Budget:   e.budget,
 		Corpus:   e.corpus,
+		Part:     e.part,
 	}
 	if e.reasons != metrics.DoubtfulReasons {
 		m.Config.Reasons = e.reasons

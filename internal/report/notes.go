@@ -12,14 +12,18 @@ import (
 func (r *Report) Notes() []string {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	data := r.Manifest.Config.Dataset
+	data, rows := r.Manifest.Config.Dataset, r.Manifest.Config.Rows()
+	if part := r.Manifest.Config.Part; part != nil {
+		note("%s: %d of the run's %s; the others are not here (assay merge puts shards together)", part, rows,
+			plural(data.Rows, "row"))
+	}
 	switch {
 	case r.Part != "":
 		note("%s", r.Part)
 	case r.Manifest.Finished == nil:
-		note("unfinished: %d of %d rows; the command that began this run goes on with it", r.Samples, data.Rows)
-	case r.Samples != data.Rows:
-		note("the results hold %d rows of %d: the file is not as it was written", r.Samples, data.Rows)
+		note("unfinished: %d of %d rows; the command that began this run goes on with it", r.Samples, rows)
+	case r.Samples != rows:
+		note("the results hold %d rows of %d: the file is not as it was written", r.Samples, rows)
 	}
 	if data.BadRows > 0 {
 		note("%s of the dataset could not be read and %s left out", plural(data.BadRows, "row"), were(data.BadRows))

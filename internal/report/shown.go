@@ -38,7 +38,10 @@ func (r *Report) asked() bool {
 // title says in one line what was run: the data and the models.
 func (r *Report) title() string {
 	c := r.Manifest.Config
-	s := fmt.Sprintf("%s: %s", filepath.Base(c.Dataset.Path), plural(c.Dataset.Rows, "row"))
+	s := fmt.Sprintf("%s: %s", filepath.Base(c.Dataset.Path), plural(c.Rows(), "row"))
+	if c.Part != nil {
+		s += " of " + c.Part.String()
+	}
 	models := c.Models()
 	for _, role := range models.Roles() {
 		s += ", " + role.Label() + " " + models[role].Name

@@ -50,6 +50,8 @@ type Config struct {
 
 	// the digest of the counts of tokens in the references, where a metric weighs by them
 	Frequencies string `json:"frequencies,omitempty"`
+
+	Part *Part `json:"part,omitempty"` // nil: the results are of all rows
 }
 
 // A Dataset is where the samples came from.
@@ -73,6 +75,46 @@ type Corpus struct {
 	Words    int    `json:"passage_words"`
 	Overlap  int    `json:"overlap"`
 	Retrieve string `json:"retrieve"` // embed, bm25 or both
+}
+
+// A Part says which rows of a run a folder holds, where it does not hold all: those of some shards (package shard).
+// Each line of its results begins with the row's number.
+type Part struct {
+	Shards []int `json:"shards"` // their numbers, from 1 on, in order
+	Of     int   `json:"of"`     // into so many the rows were divided
+	Rows   int   `json:"rows"`   // of those shards
+}
+
+// String names the shards: "shard 3 of 8", "shards 1, 3 and 4 of 8".
+func (p *Part) String() string {
+	return fmt.Sprintf("%s of %d", Shards(p.Shards), p.Of)
+}
+
+// Name is a short name for a folder of these shards, of other parts another: "3of8", "3shards-of8".
+func (p *Part) Name() string {
+	if len(p.Shards) == 1 {
+		return fmt.Sprintf("%dof%d", p.Shards[0], p.Of)
+	}
+	return fmt.Sprintf("%dshards-of%d", len(p.Shards), p.Of)
+}
+
+// Shards names shards by their numbers: "shard 3", "shards 1, 3 and 4".
+func Shards(numbers []int) string {
+	if len(numbers) == 1 {
+		return fmt.Sprint("shard ", numbers[0])
+	}
+	var b strings.Builder
+	b.WriteString("shards")
+	for i, n := range numbers {
+		switch {
+		case i > 0 && i == len(numbers)-1:
+			b.WriteString(" and")
+		case i > 0:
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, " ", n)
+	}
+	return b.String()
 }
 
 // A Metric is what a report says of a metric beside its numbers.
@@ -120,6 +162,14 @@ type Time struct{ time.Time }
 // Now is the current Time.
 func Now() Time { return Time{time.Now().UTC().Truncate(time.Second)} }
 
+// Rows is the number of rows that have results once the run is finished.
+func (c *Config) Rows() int {
+	if c.Part != nil {
+		return c.Part.Rows
+	}
+	return c.Dataset.Rows
+}
+
 // ID is a short name for the configuration: equal for equal results, whatever the dataset's path.
 func (c Config) ID() string {
 	c.Dataset.Path = ""
@@ -150,6 +200,7 @@ func (c Config) Differs(d Config) string {
 		{"budget", c.Budget, d.Budget},
 		{"corpus", c.Corpus, d.Corpus},
 		{"count of tokens in the references", c.Frequencies, d.Frequencies},
+		{"part of the rows (--shard)", c.Part, d.Part},
 	} {
 		if part.name == "layout of the prompts" {
 			if models := c.Models().Differences(d.Models()); len(models) > 0 {

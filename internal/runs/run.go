@@ -61,6 +61,9 @@ func readManifest(path string) (*Manifest, error) {
 	return &m, nil
 }
 
+// Text opens the results file, to be read as it stands.
+func (r *Run) Text() (io.ReadCloser, error) { return os.Open(filepath.Join(r.Dir, resultsFile)) }
+
 // Results yields the run's results in input order. A torn last line, such as a killed process leaves,
 // ends the sequence; any other damage is an error, and so is that ctx ends.
 func (r *Run) Results(ctx context.Context) iter.Seq2[metrics.Result, error] {

@@ -183,6 +183,13 @@ func (w *Writer) Write(r metrics.Result) error {
 	return w.buf.Flush()
 }
 
+// WriteLines adds all results of a sample as they are to stand in the file: a line for each metric, in the order of
+// Config.Metrics.
+func (w *Writer) WriteLines(lines []byte) error {
+	w.buf.Write(lines) // an error sticks to the buffer and is returned by Flush
+	return w.buf.Flush()
+}
+
 // Close ends this attempt. With finished, the run is complete and takes the place of an earlier one.
 // The calls made in this attempt are added to the manifest's.
 func (w *Writer) Close(calls Calls, finished bool) error {

@@ -23,7 +23,7 @@ import (
 // Options say which models answer, and through what. The user's words in them are checked by [Open].
 type Options struct {
 	Backend  string                  // llama, ollama or openai
-	Address  string                  // of the server; "": Ollama's usual one
+	Address  string                  // of the server, or of several between commas; "": Ollama's usual one
 	Remote   bool                    // whether a server with OpenAI's routes may be on another machine
 	Key      string                  // for such a server; "": none
 	Models   map[backend.Role]string // as the user named them; a role without one has none, or "" for it
@@ -130,11 +130,9 @@ func (st *Stack) engine(ctx context.Context, want wanted) (e backend.Backend, ah
 		}
 		return e, ahead, err
 	case "ollama":
-		e, err = o.openOllama(ctx, want)
-		return e, 1, err
+		return o.openOllama(ctx, want)
 	case "openai":
-		e, err = o.openOpenAI(ctx, want)
-		return e, 1, err
+		return o.openOpenAI(ctx, want)
 	case "gollama":
 		return nil, 0, runs.Inputf("gollama is a Go module of its own, for programs: see docs/gollama.md")
 	default:

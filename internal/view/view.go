@@ -261,7 +261,7 @@ type runState struct {
 
 func progress(x *index.Index) runState {
 	s, m := x.Now(), x.Run().Manifest
-	p := runState{Rows: s.Rows, Of: m.Config.Dataset.Rows, Caught: s.Caught, Finished: m.Finished != nil,
+	p := runState{Rows: s.Rows, Of: m.Config.Rows(), Caught: s.Caught, Finished: m.Finished != nil,
 		Problem: s.Problem}
 	switch {
 	case !s.Caught:
