@@ -23,6 +23,7 @@ FILE may be a folder, or a pattern in quotes, and --map, --where, --sample and -
 
 const (
 	mapHelp   = "name a column, or what is inside one: `FIELD=COLUMN`, such as question=inputs.text; repeatable"
+	sheetHelp = "of a workbook of Excel, the sheet with this `NAME` (default the first that is not hidden)"
 	whereHelp = "only rows of which this `CONDITION` is true: lang=de, metadata.score>=0.5, split!=train; repeatable"
 )
 
@@ -31,6 +32,7 @@ func dataCommand(ctx context.Context, s *std, args []string) error {
 	f := s.flags("data", dataHelp)
 	first := f.Int("first", 2, "show the first `N` rows")
 	f.StringToStringVar(&o.Map, "map", nil, mapHelp)
+	f.StringVar(&o.Sheet, "sheet", "", sheetHelp)
 	f.StringArrayVar(&o.Where, "where", nil, whereHelp)
 	f.IntVar(&o.Sample, "sample", 0, "only `N` rows drawn at random")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the draw")

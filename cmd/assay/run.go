@@ -26,7 +26,7 @@ Scores every row of a dataset with every metric. The folder DIR receives run.jso
 results.jsonl (one result a line: a score with its evidence, or an error); the summary goes to
 standard output.
 
-The dataset is JSONL, JSON, CSV, TSV or Parquet, also compressed (.gz, .zst), a folder or a pattern of such files, or -
+The dataset is JSONL, JSON, CSV, TSV, Parquet or Excel, also compressed (.gz, .zst), a folder or a pattern of such files, or -
 for standard input. The columns that Ragas, DeepEval, promptfoo, unitxt and others use are known by their names; --map
 names others, and what is inside others. Traces are recognised, and what other evaluators' tools save (docs/formats.md):
 
@@ -128,6 +128,7 @@ func (o *runOptions) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.Rows.Complete, "complete", false,
 		"score judged queries that the dataset lacks, as if nothing had been retrieved")
 	f.StringToStringVar(&o.Rows.Map, "map", nil, mapHelp)
+	f.StringVar(&o.Rows.Sheet, "sheet", "", sheetHelp)
 	f.BoolVar(&o.SkipBad, "skip-bad-rows", false, "leave out rows that cannot be read, and count them")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of everything that is drawn at random")
 	f.IntVar(&o.Think, "think", 0,

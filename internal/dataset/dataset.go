@@ -1,5 +1,5 @@
 // Package dataset reads samples from files: JSON Lines, a JSON array, CSV, TSV and TREC runs, as they are or
-// compressed with gzip or zstd, Parquet, and Inspect's logs.
+// compressed with gzip or zstd, Parquet, Excel's workbooks, and Inspect's logs.
 //
 // The path of a row:
 //
@@ -37,9 +37,10 @@ import (
 // Options say how to read a dataset.
 type Options struct {
 	Map map[string]string // field to column: {"question": "query"}; it goes before any recognised name
-	// "jsonl", "json", "csv", "tsv", "parquet", "eval" or "trec"; "": as the file's name or content says
+	// "jsonl", "json", "csv", "tsv", "parquet", "xlsx", "eval" or "trec"; "": as the file's name or content says
 	Format string
-	Limit  int // read so many samples, the bad rows not counted; 0: all of them
+	Sheet  string // of a workbook; "": the first that is not hidden
+	Limit  int    // read so many samples, the bad rows not counted; 0: all of them
 
 	// Where are conditions on columns, all of which a row must fulfil: "lang=de", "metadata.score>=0.5". The others are
 	// passed over. Their operators are =, !=, <, <=, > and >=.
@@ -138,6 +139,9 @@ func Open(ctx context.Context, path string, o Options) (*Reader, error) {
 	src, err := openBundle(ctx, path)
 	if err != nil {
 		return nil, err
+	}
+	for _, f := range src.files {
+		f.sheet = o.Sheet
 	}
 	r := &Reader{source: src, options: o, where: where, columns: cols, repeats: map[int]place{}, qrels: judgements}
 	if err := r.recognise(ctx); err != nil {
@@ -380,7 +384,7 @@ func (r *Reader) repeatedID(id string, at place, rec record) error {
 		return fmt.Errorf("the lines of query %.60q do not stand together: others began on line %d; sort the run by "+
 			"query", id, first)
 	}
-	if r.format == "parquet" {
+	if r.format == "parquet" || r.format == "xlsx" {
 		return fmt.Errorf("the id %q is used twice: first in row %d", id, first)
 	}
 	return fmt.Errorf("the id %q is used twice: first on line %d", id, first)
@@ -428,6 +432,7 @@ type input struct {
 	file      *os.File
 	rows      *parquet.File // if that is the format
 	samples   []*zip.File   // if it is an Inspect log
+	book      *workbook     // if it is one of Excel
 	format    string
 	hash      hash.Hash
 	closers   []io.Closer

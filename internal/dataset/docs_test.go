@@ -37,7 +37,7 @@ func TestDocs(t *testing.T) {
 		t.Errorf("the page has\n%v\nand recognised is\n%v", got, want)
 	}
 
-	for _, ending := range []string{"jsonl", "ndjson", "json", "csv", "tsv", "parquet", "pq", "eval", "trec", "run"} {
+	for _, ending := range []string{"jsonl", "ndjson", "json", "csv", "tsv", "parquet", "pq", "xlsx", "xlsm", "eval", "trec", "run"} {
 		if _, err := formatOf("d."+ending, "", []byte("[")); err != nil || !strings.Contains(page, "`."+ending+"`") {
 			t.Errorf(".%s: %v, or not on the page", ending, err)
 		}

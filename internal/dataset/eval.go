@@ -10,14 +10,31 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-eval/assay/internal/sheet"
 	"github.com/klauspost/compress/zstd"
 )
 
 // isZip reports whether content is a ZIP archive, of which an Inspect log (.eval) is one.
 func isZip(start []byte) bool { return bytes.HasPrefix(start, []byte("PK\x03\x04")) }
 
-// openEval opens the samples of an Inspect log beside the stream of its content, which is only hashed.
-func openEval(s *source, in *input) ([]*zip.File, error) {
+// openArchive tells what an archive of no telling name is, and opens it.
+func openArchive(s *source, in *input) error {
+	archive, err := unzip(s, in)
+	if err != nil {
+		return err
+	}
+	if sheet.Is(archive) {
+		in.format = "xlsx"
+		in.book, err = openBook(s, in)
+	} else {
+		in.format = "eval"
+		in.samples, err = openEval(s, in)
+	}
+	return err
+}
+
+// unzip opens the archive beside the stream of its content, which is only hashed.
+func unzip(s *source, in *input) (*zip.Reader, error) {
 	info, err := in.file.Stat()
 	if err != nil {
 		return nil, err
@@ -25,6 +42,15 @@ func openEval(s *source, in *input) ([]*zip.File, error) {
 	archive, err := zip.NewReader(in.file, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	return archive, nil
+}
+
+// openEval opens the samples of an Inspect log.
+func openEval(s *source, in *input) ([]*zip.File, error) {
+	archive, err := unzip(s, in)
+	if err != nil {
+		return nil, err
 	}
 	archive.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderMaxMemory(1<<27)))

@@ -66,7 +66,8 @@ func ofPaths(ctx context.Context, name string, paths []string) (*bundle, error) 
 }
 
 // endings are those of files that are datasets, without .gz and .zst.
-var endings = []string{".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".pq", ".eval", ".trec", ".run"}
+var endings = []string{".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".pq", ".xlsx", ".xlsm", ".eval",
+	".trec", ".run"}
 
 // split is how Hugging Face names a shard: the split first.
 var split = regexp.MustCompile(`^(train|test|validation|valid|dev|val)(?:-\d{5}-of-\d{5}|_\d+|-\d+)?(?:-[0-9a-f]{16})?\.`)

@@ -23,9 +23,10 @@ import (
 
 // A source is a file that can be read any number of times.
 type source struct {
-	name string // what messages call it
-	path string
-	temp bool // path is a copy of our own, removed by Close
+	name  string // what messages call it
+	path  string
+	temp  bool   // path is a copy of our own, removed by Close
+	sheet string // of a workbook: see [Options.Sheet]
 }
 
 // openSource finds the file. Standard input and pipes, which can be read once only, are copied first.
@@ -87,10 +88,20 @@ func (s *source) open(format string) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.format, err = formatOf(s.name, format, start); err == nil && in.format == "parquet" {
-		in.rows, err = openParquet(s, in)
-	} else if err == nil && in.format == "eval" {
-		in.samples, err = openEval(s, in)
+	if in.format, err = formatOf(s.name, format, start); err == nil {
+		switch in.format {
+		case "parquet":
+			in.rows, err = openParquet(s, in)
+		case "zip":
+			err = openArchive(s, in)
+		case "eval":
+			in.samples, err = openEval(s, in)
+		case "xlsx":
+			in.book, err = openBook(s, in)
+		}
+	}
+	if err == nil && s.sheet != "" && in.format != "xlsx" {
+		err = fmt.Errorf("%s has no sheets, being %s: --sheet %s is for workbooks of Excel", s.name, in.format, s.sheet)
 	}
 	if err != nil {
 		in.Close()
@@ -166,7 +177,7 @@ func (f *input) decompress(r io.Reader) (io.Reader, error) {
 
 // formatOf tells the format: as asked for, by the file's name, or by how its content starts.
 func formatOf(name, format string, start []byte) (string, error) {
-	known := []string{"jsonl", "json", "csv", "tsv", "parquet", "eval", "trec"}
+	known := []string{"jsonl", "json", "csv", "tsv", "parquet", "eval", "trec", "xlsx"}
 	if format != "" && !slices.Contains(known, format) {
 		return "", fmt.Errorf("unknown dataset format %q: it is one of %s", format, strings.Join(known, ", "))
 	}
@@ -176,8 +187,10 @@ func formatOf(name, format string, start []byte) (string, error) {
 		format = strings.TrimPrefix(filepath.Ext(base), ".")
 	}
 	switch format {
-	case "jsonl", "csv", "tsv", "trec", "parquet", "eval":
+	case "jsonl", "csv", "tsv", "trec", "parquet", "eval", "xlsx":
 		return format, nil
+	case "xlsm":
+		return "xlsx", nil
 	case "pq":
 		return "parquet", nil
 	case "ndjson":
@@ -192,7 +205,9 @@ func formatOf(name, format string, start []byte) (string, error) {
 	case parquet.Is(start):
 		return "parquet", nil
 	case isZip(start):
-		return "eval", nil
+		return "zip", nil
+	case bytes.HasPrefix(start, []byte("\xd0\xcf\x11\xe0")):
+		return "", fmt.Errorf("%s is a workbook with a password, or of the format before .xlsx: save it as .xlsx without one", name)
 	case start[0] == '[':
 		return "json", nil
 	case start[0] == '{' && holdsLines(start):
@@ -202,7 +217,7 @@ func formatOf(name, format string, start []byte) (string, error) {
 	case looksTREC(start):
 		return "trec", nil
 	}
-	return "", fmt.Errorf("cannot tell the format of %s: end its name in .jsonl, .json, .csv, .tsv, .parquet or .trec",
+	return "", fmt.Errorf("cannot tell the format of %s: end its name in .jsonl, .json, .csv, .tsv, .parquet, .xlsx or .trec",
 		name)
 }
 
@@ -264,6 +279,8 @@ func (f *input) records() iter.Seq2[record, error] {
 		return readParquet(f.rows)
 	case "eval":
 		return readEval(f.samples)
+	case "xlsx":
+		return readBook(f.book)
 	}
 	return readLines(r)
 }

@@ -69,6 +69,6 @@ func (e *Evaluation) Manifest() (runs.Manifest, error) {
 func (e *Evaluation) dataset() runs.Dataset {
 	o, sum := &e.options, e.Data.Summary()
 	return runs.Dataset{Path: o.Data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.Rows.Limit,
-		Where: o.Rows.Where, Sample: o.Rows.Sample, Map: o.Rows.Map, Qrels: sum.Qrels, Complete: o.Rows.Complete,
+		Where: o.Rows.Where, Sample: o.Rows.Sample, Sheet: o.Rows.Sheet, Map: o.Rows.Map, Qrels: sum.Qrels, Complete: o.Rows.Complete,
 		Turns: o.Rows.Turns}
 }

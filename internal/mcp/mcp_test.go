@@ -119,8 +119,8 @@ func TestFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	call(t, client, "run", map[string]any{"data": "--backend", "output": "--o", "metrics": []string{"--x"}, "preset": "-p",
-		"where": []string{"--y"}, "map": map[string]string{"--q": "--z"}, "limit": -1, "sample": 2})
-	want := "--data=--backend --output=--o --metrics=--x --map=--q=--z --where=--y --preset=-p --limit=-1 --sample=2"
+		"where": []string{"--y"}, "map": map[string]string{"--q": "--z"}, "limit": -1, "sample": 2, "sheet": "-s"})
+	want := "--data=--backend --output=--o --metrics=--x --map=--q=--z --where=--y --sheet=-s --preset=-p --limit=-1 --sample=2"
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %v", got)
 	}

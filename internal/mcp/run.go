@@ -11,7 +11,8 @@ import (
 )
 
 type runIn struct {
-	Data    string            `json:"data" jsonschema:"the dataset, a file: JSONL, JSON, CSV, TSV, Parquet or traces"`
+	Data    string            `json:"data" jsonschema:"the dataset, a file: JSONL, JSON, CSV, TSV, Parquet, Excel or traces"`
+	Sheet   string            `json:"sheet,omitempty" jsonschema:"of a workbook of Excel; without, the first that is not hidden"`
 	Output  string            `json:"output" jsonschema:"the run folder to write"`
 	Metrics []string          `json:"metrics,omitempty" jsonschema:"names from the tool metrics; without metrics and preset the metrics of the RAGAS paper"`
 	Preset  string            `json:"preset,omitempty" jsonschema:"a named list of metrics, in place of metrics"`
@@ -64,6 +65,9 @@ func (s *server) run(ctx context.Context, in runIn) (out runOut, err error) {
 	}
 	for _, condition := range in.Where {
 		flags = append(flags, "--where="+condition)
+	}
+	if in.Sheet != "" {
+		flags = append(flags, "--sheet="+in.Sheet)
 	}
 	if in.Preset != "" {
 		flags = append(flags, "--preset="+in.Preset)

@@ -63,6 +63,7 @@ type Dataset struct {
 	Limit    int               `json:"limit,omitempty"`
 	Where    []string          `json:"where,omitempty"`  // conditions that the rows fulfil
 	Sample   int               `json:"sample,omitempty"` // so many rows were drawn by the run's seed
+	Sheet    string            `json:"sheet,omitempty"`  // of a workbook
 	Map      map[string]string `json:"map,omitempty"`
 	Qrels    string            `json:"qrels,omitempty"`    // SHA-256 of the relevance judgements in a file of their own
 	Complete bool              `json:"complete,omitempty"` // judged queries that the dataset lacks were added

@@ -24,6 +24,9 @@ func configChanges(base, other *runs.Run) []string {
 		add("another dataset than %s: %s, not %s; samples are matched by their ids", base.Dir, b.Dataset.Path,
 			a.Dataset.Path)
 	}
+	if a.Dataset.Sheet != b.Dataset.Sheet {
+		add("another sheet of the workbook (--sheet): samples are matched by their ids")
+	}
 	if !maps.Equal(a.Dataset.Map, b.Dataset.Map) {
 		add("other columns of the dataset are read (--map)")
 	}

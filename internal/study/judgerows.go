@@ -332,7 +332,7 @@ func (r *JudgeRows) count() {
 // questionsOf returns the question of each sample, as a name for the rows that share it.
 func questionsOf(ctx context.Context, run *runs.Scores, path string) (map[string]string, error) {
 	scored := run.Manifest.Config.Dataset
-	data, err := dataset.Open(ctx, cmp.Or(path, scored.Path), dataset.Options{Map: scored.Map, Turns: scored.Turns})
+	data, err := dataset.Open(ctx, cmp.Or(path, scored.Path), dataset.Options{Map: scored.Map, Sheet: scored.Sheet, Turns: scored.Turns})
 	if err != nil {
 		return nil, err
 	}

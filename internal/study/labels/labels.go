@@ -153,7 +153,7 @@ func (o *Source) Open(ctx context.Context, run *runs.Scores) (*dataset.Reader, e
 			run.Dir).WithHint("name the file with --data FILE, or the labels with --labels FILE")
 	}
 	// A limit would leave the hash of the rest unread; the samples beyond it are not in the run anyway.
-	data, err := dataset.Open(ctx, path, dataset.Options{Map: scored.Map, Turns: scored.Turns})
+	data, err := dataset.Open(ctx, path, dataset.Options{Map: scored.Map, Sheet: scored.Sheet, Turns: scored.Turns})
 	if err != nil && o.Data == "" {
 		return nil, &runs.InputError{
 			Err: err, Hint: "run.json names this file as what was scored: --data FILE says where it is now",
