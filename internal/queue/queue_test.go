@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(partVariable) {
 	case "worker":
 		workerProcess()
+	case "fake":
+		fakeProcess()
 	case "server":
 		serverProcess()
 	default:
@@ -164,11 +166,16 @@ func (b *book) write(lines []byte) error {
 // hire has workers work until the job is done.
 func hire(t *testing.T, address string, job *Job, n int, delay time.Duration) {
 	t.Helper()
+	hireWith(t, Options{Address: address, Say: t.Logf}, job, n, delay)
+}
+
+func hireWith(t *testing.T, o Options, job *Job, n int, delay time.Duration) {
+	t.Helper()
 	var work sync.WaitGroup
 	t.Cleanup(work.Wait)
 	for i := range n {
 		work.Go(func() {
-			b, err := Dial(context.Background(), Options{Address: address, Say: t.Logf})
+			b, err := Dial(context.Background(), o)
 			if err != nil {
 				t.Error(err)
 				return
