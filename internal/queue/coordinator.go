@@ -180,7 +180,12 @@ func (w *coordination) wake() {
 // feed puts units on the queue, as far ahead as is of use.
 func (w *coordination) feed(ctx context.Context) error {
 	size := w.c.Job.Unit
-	first := w.c.Kept / size
+	first := w.c.Kept / size // units that are written
+	if w.old && first > 0 {
+		if err := w.clear(ctx, first); err != nil { // the coordinator before this may have come no further
+			return err
+		}
+	}
 	rows := make([]shard.Row, 0, size)
 	number := first * size
 	for sample, err := range w.c.Samples(number) {
@@ -383,12 +388,8 @@ func (w *coordination) write(u unit, o *object) (calls runs.Calls, err error) {
 	if err != nil {
 		return calls, err
 	}
-	var names []string
-	for _, m := range w.c.Job.Config.Metrics {
-		names = append(names, m.Name)
-	}
 	var blocks [][]byte
-	for block, err := range shard.Blocks(bytes.NewReader(text), names) {
+	for block, err := range shard.Blocks(bytes.NewReader(text), w.c.Job.Metrics()) {
 		if err == nil && block.Row != u.first+len(blocks) {
 			err = fmt.Errorf("row %d is not where it belongs", block.Row)
 		}
@@ -429,14 +430,32 @@ const (
 
 // done removes a unit whose results are in the run folder.
 func (w *coordination) done(ctx context.Context, u unit) error {
-	for _, bucket := range []string{w.c.Job.rows(), w.c.Job.results()} {
-		if err := w.remove(ctx, bucket, u.number); err != nil {
-			return err
-		}
+	if err := w.clear(ctx, u.number); err != nil {
+		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ahead--
 	delete(w.stored, u.number)
+	return nil
+}
+
+// clear removes what there is of a unit, an order that comes again included.
+func (w *coordination) clear(ctx context.Context, number int) error {
+	err := w.try(ctx, fmt.Sprintf("removing unit %d", number), func(ctx context.Context) error {
+		stream, err := w.js.Stream(ctx, w.c.Job.stream())
+		if err != nil {
+			return err
+		}
+		return stream.Purge(ctx, jetstream.WithPurgeSubject(w.c.Job.unitSubject(number)))
+	})
+	if err != nil {
+		return err
+	}
+	for _, bucket := range []string{w.c.Job.rows(), w.c.Job.results()} {
+		if err := w.remove(ctx, bucket, number); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -20,12 +20,15 @@ type Job struct {
 	Config runs.Config   `json:"config"`
 	Unit   int           `json:"unit"`  // rows of a unit
 	Lease  time.Duration `json:"lease"` // a worker that is silent for so long has lost its unit
-	Flags  []string      `json:"flags"` // of assay worker, where it was given none: "--seed=7"
+	Flags  []string      `json:"flags"` // for a worker that was not given them: "seed=7"
 	Began  runs.Time     `json:"began"`
 }
 
 // ID is the job's name on the server: that of the run's configuration.
 func (j *Job) ID() string { return j.Config.ID() }
+
+// Metrics are the names of the run's metrics.
+func (j *Job) Metrics() []string { return (&runs.Manifest{Config: j.Config}).Names() }
 
 const jobBucket = "assay-jobs"
 
@@ -67,7 +70,7 @@ func (j *Job) Refuse(tool string, own runs.Config) error {
 	}
 	own.IdentityFields, own.Dataset = j.Config.IdentityFields, j.Config.Dataset
 	if what := j.Config.Differs(own); what != "" {
-		return fmt.Errorf("the %s differs from the run's: give this worker the same flags as the run", what)
+		return fmt.Errorf("the run differs in its %s from this worker: give it the same flags as the run", what)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/assay-eval/assay/backend/remote"
+	"github.com/assay-eval/assay/internal/runs"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -153,10 +154,10 @@ func parse(addresses string) (string, error) {
 		u, err := url.Parse(strings.TrimSpace(address))
 		switch {
 		case err == nil && u.User != nil:
-			return "", errors.New("the queue's address holds a secret, which others would see: put it into a file " +
-				"(--queue-creds) or the environment (NATS_USER and NATS_PASSWORD, or NATS_TOKEN)")
+			return "", runs.Inputf("the queue's address holds a secret, which others would see").WithHint(
+				"put it into a file (--queue-creds) or the environment (NATS_USER and NATS_PASSWORD, or NATS_TOKEN)")
 		case err != nil, u.Host == "", u.Scheme != "nats" && u.Scheme != "tls", u.Path != "", u.RawQuery != "":
-			return "", errors.New("no address of a NATS server: it is like nats://127.0.0.1:4222, or tls://host:4222")
+			return "", runs.Inputf("no address of a NATS server: it is like nats://127.0.0.1:4222, or tls://host:4222")
 		}
 		hosts = append(hosts, u.Host)
 	}
@@ -166,8 +167,12 @@ func parse(addresses string) (string, error) {
 // Host is the server's host and port.
 func (b *Broker) Host() string { return b.host }
 
-// Close ends the connection.
-func (b *Broker) Close() { b.nc.Close() }
+// Close ends the connection. A nil Broker has none.
+func (b *Broker) Close() {
+	if b != nil {
+		b.nc.Close()
+	}
+}
 
 // How often and for how long something is tried that the server did not answer.
 const (

@@ -478,7 +478,7 @@ func TestModels(t *testing.T) {
 	_, address := start(t)
 	b := dial(t, address)
 	var got bytes.Buffer
-	if err := b.FetchModel(t.Context(), "sha256:1", &got); !errors.Is(err, ErrNoModel) {
+	if err := b.fetchModel(t.Context(), "sha256:1", &got); !errors.Is(err, errNoModel) {
 		t.Errorf("no models: %v", err)
 	}
 	content := bytes.Repeat([]byte("weights "), 100_000)
@@ -487,14 +487,14 @@ func TestModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := b.PublishModel(t.Context(), "sha256:1", path); err != nil {
+		if err := b.publishModel(t.Context(), "sha256:1", path); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := b.FetchModel(t.Context(), "sha256:1", &got); err != nil || !bytes.Equal(got.Bytes(), content) {
+	if err := b.fetchModel(t.Context(), "sha256:1", &got); err != nil || !bytes.Equal(got.Bytes(), content) {
 		t.Errorf("%d bytes came back, %v", got.Len(), err)
 	}
-	if err := b.FetchModel(t.Context(), "sha256:2", &got); !errors.Is(err, ErrNoModel) {
+	if err := b.fetchModel(t.Context(), "sha256:2", &got); !errors.Is(err, errNoModel) {
 		t.Errorf("another model: %v", err)
 	}
 }

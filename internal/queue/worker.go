@@ -212,7 +212,7 @@ func (s *shift) score(ctx context.Context, unit int, begun func(), results *atom
 		rows, err = unpackRows(o.data)
 	}
 	if o == nil || err != nil {
-		s.say("the rows of unit %d are lost: it is left to whoever comes when they are there again", unit)
+		s.say("the rows of unit %d are not on the queue any more: it is left to its run", unit)
 		return false, s.remove(ctx, job.rows(), unit)
 	}
 	data, err := pack(func(out io.Writer) error {
