@@ -2,9 +2,9 @@
 # Measures a run over many machines, with all of them on this one: processes of workers with the Fake engine, and a NATS
 # server with file storage. Prints Markdown for docs/cluster.md.
 #
-#   scripts/cluster.sh [all | workers | overhead | memory | kills]
+#   scripts/cluster.sh [all | workers | overhead | traffic | memory | kills]
 #
-# ROWS sets how many rows each takes (workers 4800, overhead 50000, memory 10000000), KILLS how many workers are killed
+# ROWS sets how many rows each takes (workers 4800, overhead 50000, traffic 20000, memory 10000000), KILLS how many workers are killed
 # (200, and an eighth as often the server).
 set -euo pipefail
 
@@ -34,6 +34,10 @@ fi
 if is overhead; then
 	printf 'A metric that takes no time; rows of 4,000 bytes, 1,000 a unit:\n\n'
 	measure overhead 50000
+fi
+if is traffic; then
+	printf 'Rows of 4,000 bytes that compress to about a third, 1,000 a unit:\n\n'
+	measure traffic 20000
 fi
 if is memory; then
 	printf 'Rows of 40 bytes, 1,000 a unit, two workers:\n\n'

@@ -102,6 +102,9 @@ func (o *runOptions) shareOut(ctx context.Context, s *std, e *evaluation.Evaluat
 			return err
 		}
 	}
+	if err := e.Stack.Close(); err != nil { // the models said who they are: their memory is the workers' now
+		return err
+	}
 	s.note("the run %s is on the queue at %s: assay worker --queue takes part in it", job.ID(), b.Host())
 	total, kept := e.Results(w)
 	meter := newMeter(s, total, kept)

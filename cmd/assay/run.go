@@ -55,6 +55,11 @@ The rows can be divided over machines, which score them without knowing of each 
   assay run --data qa.jsonl --metrics faithfulness --shard 3/8 -o shard-3
   assay merge shard-* -o results
 
+Or through a NATS server that is there already: workers come and go, and take what they have capacity for (docs/cluster.md):
+
+  assay run --data qa.jsonl --metrics faithfulness --queue nats://127.0.0.1:4222 -o results
+  assay worker --queue nats://127.0.0.1:4222
+
 A TREC run is a dataset too, and relevance judgements may be in a file of their own:
 
   assay run --data bm25.run --qrels qrels.txt --metrics retrieval/ndcg@10,retrieval/recall@100 -o results
@@ -222,6 +227,10 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	m, err := e.Manifest()
 	if err != nil {
 		return err
+	}
+	if broker != nil && o.stack.Remote {
+		m.Notes = append(m.Notes, "the rows were scored through the queue at "+broker.Host()+
+			", which may be another machine (--allow-remote)")
 	}
 	dir := cmp.Or(o.output, evaluation.Folder(m.Config))
 	w, err := runs.Create(dir, m, o.overwrite)

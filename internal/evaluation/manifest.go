@@ -20,7 +20,7 @@ func (e *Evaluation) Manifest() (runs.Manifest, error) {
 	if e.Data != nil {
 		m.Notes = slices.Clip(e.Data.Summary().Notes)
 	}
-	if o.Stack.Remote && o.Stack.Backend != "llama" {
+	if o.Stack.Remote && o.Stack.Address != "" {
 		m.Notes = append(m.Notes, "the models were asked at "+strings.Join(stack.Hosts(o.Stack.Address), ", ")+
 			", which may be another machine (--allow-remote)")
 	}

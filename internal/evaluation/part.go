@@ -47,6 +47,9 @@ func NewPart(ctx context.Context, o Options, names []string) (*Evaluation, error
 
 // Divisible returns an error if rows cannot be scored by machines that do not see all of them.
 func (e *Evaluation) Divisible() error {
+	if e.shard != nil {
+		return runs.Inputf("--shard and --queue exclude each other: each divides the rows")
+	}
 	if e.budget != nil {
 		return runs.Inputf("a budget chooses among all rows").WithHint("leave --budget and --until-width out, or --queue")
 	}

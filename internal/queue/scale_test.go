@@ -20,11 +20,12 @@ import (
 	"github.com/assay-eval/assay/internal/runs/runstest"
 	"github.com/assay-eval/assay/internal/shard"
 	"github.com/assay-eval/assay/metrics"
+	"github.com/nats-io/nats-server/v2/server"
 )
 
 // What TestScale measures: scripts/cluster.sh sets these and prints what it logs.
 const (
-	scaleVariable = "ASSAY_TEST_SCALE"      // "workers", "overhead" or "memory"
+	scaleVariable = "ASSAY_TEST_SCALE"      // "workers", "overhead", "traffic" or "memory"
 	rowsVariable  = "ASSAY_TEST_SCALE_ROWS" // of each run
 	waitVariable  = "ASSAY_TEST_SCALE_WAIT" // how long the Fake engine takes for a row
 )
@@ -41,6 +42,8 @@ func TestScale(t *testing.T) {
 		scaleWorkers(t, rows)
 	case "overhead":
 		scaleOverhead(t, rows)
+	case "traffic":
+		scaleTraffic(t, rows)
 	case "memory":
 		scaleMemory(t, rows)
 	default:
@@ -107,12 +110,7 @@ func fakeProcess() {
 	if err == nil {
 		var job *Job
 		if job, err = b.Find(ctx, "", 0); err == nil {
-			w := &Worker{Name: fmt.Sprint(os.Getpid()), Job: job, Calls: func() runs.Calls { return runs.Calls{} }}
-			models := fakeModels()
-			w.Score = func(ctx context.Context, rows iter.Seq2[shard.Row, error], ready func(), emit func(shard.Block) error) error {
-				return shard.Score(ctx, rows, fakeMetrics(), models, metrics.Options{Ready: func(metrics.Result) { ready() }}, emit)
-			}
-			_, err = b.Work(ctx, w)
+			_, err = b.Work(ctx, fakeWorker(fmt.Sprint(os.Getpid()), job))
 		}
 	}
 	if err != nil {
@@ -120,6 +118,14 @@ func fakeProcess() {
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+func fakeWorker(name string, job *Job) *Worker {
+	models := fakeModels()
+	return &Worker{Name: name, Job: job, Calls: func() runs.Calls { return runs.Calls{} },
+		Score: func(ctx context.Context, rows iter.Seq2[shard.Row, error], ready func(), emit func(shard.Block) error) error {
+			return shard.Score(ctx, rows, fakeMetrics(), models, metrics.Options{Ready: func(metrics.Result) { ready() }}, emit)
+		}}
 }
 
 // A cluster is a server and workers, each a process.
@@ -208,6 +214,30 @@ func scaleOverhead(t *testing.T, rows int) {
 	fmt.Printf("| in one process | %.1f |\n| through the queue, one worker | %.1f |\n| overhead | %.1f |\n",
 		float64(direct.Microseconds())/float64(rows), float64(through.Microseconds())/float64(rows),
 		float64((through-direct).Microseconds())/float64(rows))
+}
+
+func scaleTraffic(t *testing.T, rows int) {
+	s, address := start(t)
+	varz := func() *server.Varz { return must1(s.Varz(nil)) }
+	before := varz()
+	job := fakeJob(rows, 1000)
+	var work sync.WaitGroup
+	defer work.Wait()
+	work.Go(func() {
+		b := must1(Dial(context.Background(), Options{Address: address, Say: t.Logf}))
+		defer b.Close()
+		found := must1(b.Find(context.Background(), job.ID(), 0))
+		must1(b.Work(context.Background(), fakeWorker("worker", found)))
+	})
+	if _, err := dial(t, address).Coordinate(t.Context(), &Coordinator{Job: job, Samples: fakeSamples(rows, 4000),
+		Write: func([]byte) error { return nil }}); err != nil {
+		t.Fatal(err)
+	}
+	after, units := varz(), float64(rows)/float64(job.Unit)
+	fmt.Println("| | to the server | from it |\n|---|---|---|")
+	fmt.Printf("| messages a unit | %.0f | %.0f |\n", float64(after.InMsgs-before.InMsgs)/units, float64(after.OutMsgs-before.OutMsgs)/units)
+	fmt.Printf("| bytes a row | %.0f | %.0f |\n", float64(after.InBytes-before.InBytes)/float64(rows),
+		float64(after.OutBytes-before.OutBytes)/float64(rows))
 }
 
 func scaleMemory(t *testing.T, rows int) {
