@@ -8,17 +8,16 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/backend/openai/wire"
+	"github.com/assay-eval/assay/backend/remote"
 )
 
 const (
@@ -37,7 +36,7 @@ type client struct {
 }
 
 // ErrRemote is why a server is not connected to without [Options.AllowRemote].
-var ErrRemote = errors.New("it is not on this machine, and texts would leave it")
+var ErrRemote = remote.ErrElsewhere
 
 var errRedirect = errors.New("it redirects to another address")
 
@@ -49,7 +48,7 @@ func newClient(o Options) (*client, error) {
 	}
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	if !o.AllowRemote {
-		dialer.Control = onlyLocal
+		dialer.Control = remote.OnlyLocal
 	}
 	return &client{base: base, key: o.Key, http: &http.Client{
 		Transport: &http.Transport{
@@ -62,15 +61,6 @@ func newClient(o Options) (*client, error) {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
 	}}, nil
-}
-
-// onlyLocal refuses to connect to another machine, whatever its name was resolved to.
-func onlyLocal(_, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil || !to.Addr().Unmap().IsLoopback() {
-		return ErrRemote
-	}
-	return nil
 }
 
 // parseAddress reads "host:port" or a URL. The scheme is http and the path /v1 unless given.

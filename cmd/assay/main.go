@@ -21,6 +21,7 @@ Usage: assay COMMAND [flags]
 Score
   run        score a dataset: answers with their evidence go to a run folder
   merge      put the shards of a run, scored on several machines, together
+  worker     score rows of a run that another machine shares (assay run --queue)
   report     summarise a run: means with intervals, failures, thresholds
   view       look at runs in the browser: search, evidence, two runs side by side, labels
   show       show one row, or one model answer, behind a score
@@ -90,6 +91,8 @@ func command(ctx context.Context, std *std, args []string) error {
 		return runCommand(ctx, std, args)
 	case "merge":
 		return mergeCommand(ctx, std, args)
+	case "worker":
+		return workerCommand(ctx, std, args)
 	case "data":
 		return dataCommand(ctx, std, args)
 	case "answer":

@@ -64,6 +64,7 @@ func home(env *testscript.Env) error {
 func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"lines":      scriptLines,
+		"nats":       scriptNATS(),
 		"tinymodel":  scriptTinyModel,
 		"tinyranker": scriptTinyRanker,
 		"tinyhead":   scriptTinyHead,

@@ -41,7 +41,8 @@ func (o *stackOptions) add(f *pflag.FlagSet) {
 		"the `URL` of the server, or of several between commas, which must have the same model: with ollama the default is "+
 			"$OLLAMA_HOST, or its usual address on this machine")
 	f.BoolVar(&o.Remote, "allow-remote", false,
-		"with openai: the server may be on another machine, to which texts, and the key in $ASSAY_API_KEY, are sent")
+		"with openai, or --queue: the server may be on another machine, to which texts, and with openai the key in "+
+			"$ASSAY_API_KEY, are sent")
 	f.StringVar(&o.Cache, "cache", "use",
 		"answers from earlier runs: use, refresh (ask anew), verify (ask anew and compare) or off")
 	f.IntVar(&o.Context, "context", 0,

@@ -55,6 +55,11 @@ The rows can be divided over machines, which score them without knowing of each 
   assay run --data qa.jsonl --metrics faithfulness --shard 3/8 -o shard-3
   assay merge shard-* -o results
 
+Or through a NATS server that is there already: workers come and go, and take what they have capacity for (docs/cluster.md):
+
+  assay run --data qa.jsonl --metrics faithfulness --queue nats://127.0.0.1:4222 -o results
+  assay worker --queue nats://127.0.0.1:4222
+
 A TREC run is a dataset too, and relevance judgements may be in a file of their own:
 
   assay run --data bm25.run --qrels qrels.txt --metrics retrieval/ndcg@10,retrieval/recall@100 -o results
@@ -67,6 +72,8 @@ cache, so nothing is asked twice.
 type runOptions struct {
 	evaluation.Options
 	stack       stackOptions
+	queue       queueOptions
+	shared      []string // the flags that workers take
 	output      string
 	overwrite   bool
 	dry         bool
@@ -86,6 +93,10 @@ func runCommand(ctx context.Context, s *std, args []string) error {
 		return usageError{withHint(errors.New("no dataset"),
 			"assay run --data FILE; assay run --help explains the rest")}
 	}
+	if err := o.queue.check(f); err != nil {
+		return err
+	}
+	o.shared = shareFlags(f)
 	return o.run(ctx, s)
 }
 
@@ -95,23 +106,14 @@ func (o *runOptions) add(f *pflag.FlagSet) {
 	f.StringSliceVarP(&o.Metrics, "metrics", "m", nil, "metrics, comma separated: assay metrics lists them")
 	f.StringVar(&o.Preset, "preset", "",
 		"a named list of metrics (default ragas-paper, without --metrics and criteria)")
-	addCriteria(f, &o.Criteria)
-	f.StringArrayVar(&o.Judges, "judge-file", nil,
-		"a judge, `FILE`, that assay judge train made: its metric is run too, repeatable")
-	f.StringArrayVar(&o.Profiles, "judge-profile", nil,
-		"run the metrics of a judge of your own by its profile: `NAME` or FILE, or auto for those that the models' names or "+
-			"labels tell, repeatable: docs/judges.md")
+	addBrought(f, &o.Options)
 	f.StringArrayVar(&o.Calibrations, "calibration", nil,
 		"show a metric's mean as a probability, too, by the `MAP` of assay calibrate; repeatable")
 	o.stack.several = true
 	o.stack.add(f)
 	o.stack.addEncoder(f)
 	o.stack.addSampler(f)
-	f.StringVar(&o.Prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
-	f.StringVar(&o.Layout, "layout", string(prompts.Row), layoutHelp)
-	f.StringVar(&o.Examples, "examples", "", examplesHelp)
-	f.StringVar(&o.Reasons, "reasons", string(metrics.DoubtfulReasons),
-		"`WHICH` verdicts of short forms (claims_short) the judge gives with a reason: all, doubtful or none")
+	addAsking(f, &o.Options)
 	f.StringVarP(&o.output, "output", "o", "",
 		"the run `FOLDER` (default assay-runs/NAME-ID, the same for the same run)")
 	f.BoolVar(&o.overwrite, "overwrite", false, "discard another run that the folder holds")
@@ -130,7 +132,7 @@ func (o *runOptions) add(f *pflag.FlagSet) {
 	f.StringToStringVar(&o.Rows.Map, "map", nil, mapHelp)
 	f.StringVar(&o.Rows.Sheet, "sheet", "", sheetHelp)
 	f.BoolVar(&o.SkipBad, "skip-bad-rows", false, "leave out rows that cannot be read, and count them")
-	f.Uint64Var(&o.Seed, "seed", 0, "seed of everything that is drawn at random")
+	f.Uint64Var(&o.Seed, "seed", 0, seedHelp)
 	f.IntVar(&o.Think, "think", 0,
 		"let judges think before each reply, up to so many `TOKENS`: @think=TOKENS behind each metric that it concerns")
 	f.IntVar(&o.Repeat, "repeat", 0,
@@ -140,12 +142,37 @@ func (o *runOptions) add(f *pflag.FlagSet) {
 	f.Float64Var(&o.Budget.Width, "until-width", 0, "ask about rows until the metric's interval is only so `WIDE`")
 	f.StringSliceVar(&o.Budget.Cheap, "cheap", nil,
 		"the `METRIC` that is asked about every row to choose by (default: of the same dimension, by words)")
-	addCorpus(f, &o.Evidence.Corpus, &o.Evidence.Sizes)
-	f.StringVar(&o.Evidence.Method, "retrieve", "bm25",
-		"how evidence is found in the corpus: embed (nearest vectors), bm25 (words) or both")
+	addSearch(f, &o.Evidence)
+	o.queue.add(f)
 	f.StringVar(&o.maxFailures, "max-failures", "",
 		"exit with 3 if more results fail than this count or `SHARE` (10, 5%)")
 	f.StringVar(&o.format, "format", "table", "how the summary is printed: "+strings.Join(report.Formats(), ", "))
+}
+
+// addBrought adds the flags that bring metrics of the user's own.
+func addBrought(f *pflag.FlagSet, o *evaluation.Options) {
+	addCriteria(f, &o.Criteria)
+	f.StringArrayVar(&o.Judges, "judge-file", nil,
+		"a judge, `FILE`, that assay judge train made: its metric is run too, repeatable")
+	f.StringArrayVar(&o.Profiles, "judge-profile", nil,
+		"run the metrics of a judge of your own by its profile: `NAME` or FILE, or auto for those that the models' names or "+
+			"labels tell, repeatable: docs/judges.md")
+}
+
+// addAsking adds the flags that say how models are asked.
+func addAsking(f *pflag.FlagSet, o *evaluation.Options) {
+	f.StringVar(&o.Prompts, "prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
+	f.StringVar(&o.Layout, "layout", string(prompts.Row), layoutHelp)
+	f.StringVar(&o.Examples, "examples", "", examplesHelp)
+	f.StringVar(&o.Reasons, "reasons", string(metrics.DoubtfulReasons),
+		"`WHICH` verdicts of short forms (claims_short) the judge gives with a reason: all, doubtful or none")
+}
+
+// addSearch adds the flags that say where evidence is looked for.
+func addSearch(f *pflag.FlagSet, o *evaluation.Search) {
+	addCorpus(f, &o.Corpus, &o.Sizes)
+	f.StringVar(&o.Method, "retrieve", "bm25",
+		"how evidence is found in the corpus: embed (nearest vectors), bm25 (words) or both")
 }
 
 // addCriteria adds the flags that describe metrics of the user's own.
@@ -157,6 +184,7 @@ func addCriteria(f *pflag.FlagSet, c *evaluation.Criteria) {
 }
 
 const (
+	seedHelp     = "seed of everything that is drawn at random"
 	layoutHelp   = "of the built-in prompts: `row`, in which each row is read once for all metrics, or classic"
 	examplesHelp = "a `FILE` of labelled rows that the model is shown first, in place of the prompts' own examples"
 )
@@ -185,6 +213,11 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 		return usageError{err}
 	}
 	defer e.Close()
+	broker, err := o.queue.open(ctx, s, e, o.stack.Remote)
+	if err != nil {
+		return err
+	}
+	defer broker.Close()
 	if err := e.Open(ctx); err != nil {
 		return err
 	}
@@ -195,13 +228,22 @@ func (o *runOptions) run(ctx context.Context, s *std) error {
 	if err != nil {
 		return err
 	}
+	if broker != nil && o.stack.Remote {
+		m.Notes = append(m.Notes, "the rows were scored through the queue at "+broker.Host()+
+			", which may be another machine (--allow-remote)")
+	}
 	dir := cmp.Or(o.output, evaluation.Folder(m.Config))
 	w, err := runs.Create(dir, m, o.overwrite)
 	if err != nil {
 		return err
 	}
 	e.Announce(w.Kept())
-	if err := s.score(ctx, e, w); err != nil {
+	if broker != nil {
+		err = o.shareOut(ctx, s, e, broker, m, w)
+	} else {
+		err = s.score(ctx, e, w)
+	}
+	if err != nil {
 		s.note("what is done is kept in %s: the same command goes on from there", dir)
 		return err
 	}

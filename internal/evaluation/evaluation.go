@@ -57,9 +57,9 @@ type Options struct {
 // An Evaluation is a run whose input was checked.
 type Evaluation struct {
 	Metrics []metrics.Metric
-	Data    *dataset.Reader
-	Stack   *stack.Stack   // once it is open
-	Models  metrics.Models // likewise, with prompts and what was learned of all rows
+	Data    *dataset.Reader // nil: see NewPart
+	Stack   *stack.Stack    // once it is open
+	Models  metrics.Models  // likewise, with prompts and what was learned of all rows
 
 	options  Options
 	criteria string // the digest of the user's own metrics among them
@@ -190,6 +190,9 @@ func (e *Evaluation) checkData() error {
 
 // fields are those that some row of the dataset fills.
 func (e *Evaluation) fields() metrics.Field {
+	if e.Data == nil {
+		return ^metrics.Field(0) // the rows come from where that was seen
+	}
 	sum := e.Data.Summary()
 	return sum.Fields()
 }
@@ -241,7 +244,10 @@ func (e *Evaluation) Close() error {
 	if e.Stack != nil {
 		err = e.Stack.Close()
 	}
-	return errors.Join(err, e.Data.Close())
+	if e.Data != nil {
+		err = errors.Join(err, e.Data.Close())
+	}
+	return err
 }
 
 // Budgeted reports whether some metric is asked about some of the rows only.

@@ -16,8 +16,11 @@ import (
 // models, prompts or metrics of a name.
 func (e *Evaluation) Manifest() (runs.Manifest, error) {
 	o := &e.options
-	m := runs.Manifest{Tool: o.Tool, Started: runs.Now(), Notes: slices.Clip(e.Data.Summary().Notes), Calibrations: e.maps}
-	if o.Stack.Remote {
+	m := runs.Manifest{Tool: o.Tool, Started: runs.Now(), Calibrations: e.maps}
+	if e.Data != nil {
+		m.Notes = slices.Clip(e.Data.Summary().Notes)
+	}
+	if o.Stack.Remote && o.Stack.Address != "" {
 		m.Notes = append(m.Notes, "the models were asked at "+strings.Join(stack.Hosts(o.Stack.Address), ", ")+
 			", which may be another machine (--allow-remote)")
 	}
@@ -65,8 +68,11 @@ func (e *Evaluation) Manifest() (runs.Manifest, error) {
 	return m, nil
 }
 
-// dataset says which rows are scored.
+// dataset says which rows are scored; nothing, where they come from elsewhere.
 func (e *Evaluation) dataset() runs.Dataset {
+	if e.Data == nil {
+		return runs.Dataset{}
+	}
 	o, sum := &e.options, e.Data.Summary()
 	return runs.Dataset{Path: o.Data, SHA256: sum.SHA256, Rows: sum.Rows, BadRows: sum.Bad, Limit: o.Rows.Limit,
 		Where: o.Rows.Where, Sample: o.Rows.Sample, Sheet: o.Rows.Sheet, Map: o.Rows.Map, Qrels: sum.Qrels, Complete: o.Rows.Complete,

@@ -98,3 +98,25 @@ func OfKind(home, kind string) ([]string, error) {
 	}
 	return names, nil
 }
+
+// WithDigest returns the model of the home folder whose weights have a digest; nil if there is none.
+func WithDigest(home, digest string) (*models.Model, error) {
+	list, err := models.List(home)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range list {
+		if m.Record != nil && m.Record.Digest == digest {
+			return &m, nil
+		}
+	}
+	for _, m := range list {
+		if onnx.Is(m.Path) {
+			continue // its record says
+		}
+		if d, err := models.Digest(m.Path); err == nil && d == digest {
+			return &m, nil
+		}
+	}
+	return nil, nil
+}
