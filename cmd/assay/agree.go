@@ -11,30 +11,6 @@ import (
 	"github.com/assay-eval/assay/internal/study/labels"
 )
 
-const agreeHelp = `
-Usage: assay agree RUN --human FIELD [flags]
-       assay agree RUN --labels FILE [flags]
-
-Says how far metrics agree with people, each number with its 95% interval:
-
-  spearman, kendall, pearson   whether higher scores go with higher labels
-  auc                          for true and false: how often a true row scores above a false one
-  accuracy, kappa              for true and false: at a threshold
-  brier, calibration error     for true and false, of scores from 0 to 1: how good they are as probabilities
-
-With several raters the labels are their means, and beside the metrics stands how far the raters agree with each
-other: what one rater's label is worth. Several metrics, and scores that the dataset brings along in its column peers
-(--peer NAME), are compared on the same rows. Labels of pairs (--human preferred: 1 or 2 for the better answer)
-are compared with the side that the metric prefers. The rows of --protocol wikieval are pairs of which one is better by
-the way they were made, or, with labels from assay label --pairs, by what people prefer; the table of the RAGAS paper
-comes from a run of --preset wikieval.
-
-  assay agree results --human faithfulness
-  assay agree results --human completeness --peer rl_f --peer Bert-KPrec
-  assay agree results --labels labels.csv --positive 3
-  assay agree results --protocol wikieval
-` + labelHelp
-
 // agreeOptions holds the flags of assay agree.
 type agreeOptions struct {
 	labels    labelOptions
@@ -49,7 +25,7 @@ type agreeOptions struct {
 
 func agreeCommand(ctx context.Context, s *std, args []string) error {
 	var o agreeOptions
-	f := s.flags("agree", agreeHelp)
+	f := s.flags("agree", page("agree", "labels"))
 	o.labels.add(f)
 	f.StringSliceVarP(&o.metrics, "metric", "m", nil, "look only at these metrics")
 	f.StringSliceVar(&o.peers, "peer", nil,

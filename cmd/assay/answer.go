@@ -12,25 +12,6 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-const answerHelp = `
-Usage: assay answer --corpus DIR|FILE --questions FILE -o FILE [flags]
-
-Answers questions from documents: a plain RAG, as a baseline and as something to score. For each question the
-passages are found that suit it best, and the model answers from them. The file that is written is a dataset:
-
-  assay answer --corpus docs --questions questions.jsonl --model tinyllama-q4_0 --embed-model minilm -o answers.jsonl
-  assay run --data answers.jsonl -o results
-
-The corpus is a folder of documents (PDF, DOCX, EPUB, HTML, Markdown, LaTeX, notebooks, CSV, text), one of them, or a JSON
-Lines or Parquet file with id, text and, if there is one, title. The questions are any dataset with a column for the
-question; what else it has is carried along. A question that could not be answered has the reason in the column error. An
-output file named .parquet is Parquet.
-
---retrieve-only finds the passages and asks for no answer; --top 0 asks for answers without passages (closed book).
-
-An interrupted command goes on where it was when it is given again.
-`
-
 // answerOptions holds the flags of assay answer.
 type answerOptions struct {
 	corpus    corpusOptions
@@ -52,7 +33,7 @@ type answerOptions struct {
 
 func answerCommand(ctx context.Context, s *std, args []string) error {
 	var o answerOptions
-	f := s.flags("answer", answerHelp)
+	f := s.flags("answer", page("answer"))
 	o.corpus.add(f)
 	f.StringVar(&o.questions, "questions", "", "the questions: a dataset `FILE`")
 	f.StringVarP(&o.output, "output", "o", "",

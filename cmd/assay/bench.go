@@ -13,29 +13,6 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-const benchHelp = `
-Usage: assay bench [--model MODEL] [--data FILE --embed-model MODEL] [flags]
-
-Measures how fast this machine evaluates with a model. First the engine alone: tokens a second of prompt
-and of reply, with 1, 4, 16 and 32 sequences at once; of several rounds the fastest counts. Then, with --data,
-whole rows: the three metrics of the RAGAS paper, with the cache off. No other program should be busy meanwhile.
-
-  assay bench --model tinyllama-q4_0
-  assay bench --model tinyllama-q4_0 --embed-model minilm --data examples/qa.jsonl --limit 8
-
-With --preset, rows are scored by its metrics, and rows alone are measured, if --sequences is not given too. Reading
-efficiency is how many tokens of prompts were computed for each token of the rows' own text: contexts, question,
-history, answer, and the references where a metric needs them. It does not depend on the machine.
-
-  assay bench --model tinyllama-q4_0 --data examples/qa.jsonl --preset logit --format json
-
-Compared with others, in the same run (scripts/bench/engine.sh prepares the first):
-
-  --batched FILE    what llama.cpp's own llama-batched-bench measured at the same shapes, as JSONL; of several lines
-                    for a shape, the fastest count
-  --ollama MODEL    the same model in a running Ollama server (--ollama-embed, --address): the same rows again
-`
-
 // benchOptions holds the flags of assay bench.
 type benchOptions struct {
 	bench.Job
@@ -46,7 +23,7 @@ type benchOptions struct {
 
 func benchCommand(ctx context.Context, s *std, args []string) error {
 	o := benchOptions{stack: stackOptions{Options: stack.Options{Backend: "llama", Cache: "off"}}}
-	f := s.flags("bench", benchHelp)
+	f := s.flags("bench", page("bench"))
 	o.stack.addModelAs(f, backend.Judge, "the judge: a name from assay models, or a GGUF file")
 	o.stack.addModelAs(f, backend.Embedder, "the embedding model, for --data")
 	f.IntVar(&o.stack.Context, "context", 0, "`TOKENS` of prompt and reply together")

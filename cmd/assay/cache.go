@@ -17,16 +17,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const cacheHelp = `
-Usage: assay cache [stats]                       how large the answer cache is and what it holds
-       assay cache prune [--older-than AGE] [--max-size SIZE]
-       assay cache export FILE                   write all answers to a file (- for standard output)
-       assay cache import FILE...                add answers from such files, or from other machines' answers.db
-
-Answers are kept in one SQLite file, $ASSAY_HOME/cache/answers.db or else in your data folder. An answer is
-found by a hash over everything that it depends on. docs/cache.md tells the rest.
-`
-
 func cacheCommand(ctx context.Context, s *std, args []string) error {
 	verb := "stats"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -38,7 +28,7 @@ func cacheCommand(ctx context.Context, s *std, args []string) error {
 	if !ok {
 		return usagef("unknown verb %q: stats, prune, export or import", verb)
 	}
-	return run(ctx, s, s.flags("cache "+verb, cacheHelp), args)
+	return run(ctx, s, s.flags("cache "+verb, page("cache")), args)
 }
 
 // withStore runs do on the answer cache.

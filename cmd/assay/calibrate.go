@@ -11,23 +11,6 @@ import (
 	"github.com/assay-eval/assay/internal/study"
 )
 
-const calibrateHelp = `
-Usage: assay calibrate RUN --human FIELD [--metric M] -o MAP.json [flags]
-
-Makes a map from a metric's scores to the probability that people would say yes, from labelled rows. A logistic curve
-(Platt), a rising step function (isotonic), the scores as they are, and one probability for all rows (constant) are tried
-on rows that they were not fitted to (ten-fold cross-validation); the one with the lowest log loss is fitted to all
-rows and written. What is printed of it was measured on rows it was not fitted to. If "constant" wins, the
-scores tell nothing about the labels.
-
-  assay calibrate results --human correct --metric answer_correctness -o map.json
-  assay report others --calibration map.json      the mean is then the share of rows that people would pass
-  assay run --data new.jsonl --metrics answer_correctness --calibration map.json      that share beside the mean
-
-A map is for one metric with the models and prompts that it was made with: scores of others mean something else. assay
-run refuses them, and assay report warns.
-` + labelHelp
-
 // calibrateOptions holds the flags of assay calibrate.
 type calibrateOptions struct {
 	labels labelOptions
@@ -39,7 +22,7 @@ type calibrateOptions struct {
 
 func calibrateCommand(ctx context.Context, s *std, args []string) error {
 	var o calibrateOptions
-	f := s.flags("calibrate", calibrateHelp)
+	f := s.flags("calibrate", page("calibrate", "labels"))
 	o.labels.add(f)
 	f.StringVarP(&o.metric, "metric", "m", "", "the metric to calibrate, where the run has several")
 	f.StringVarP(&o.output, "output", "o", "", "write the map to `FILE`")

@@ -9,22 +9,6 @@ import (
 	"github.com/assay-eval/assay/internal/study"
 )
 
-const compareHelp = `
-Usage: assay compare BASELINE RUN... [flags]
-
-Compares runs with the first of them, metric by metric, on the samples that both could score: the mean difference
-(the other run's score less the baseline's) with its 95% interval, and the p-value of a randomisation test: how
-often would a difference as large arise if it made no difference which run is which? p (Holm) allows for
-several comparisons in one table. A p-value below 0.05 is a difference worth believing; one above it is not
-a proof that there is none: the minimum detectable effect says how far the samples at hand can see.
-
-  assay compare before after
-  assay compare before after --metric faithfulness --detect 0.02
-  assay compare small medium large --format md
-
-What else differs between the runs is said first. A difference between judges is one of the scores too.
-`
-
 // A compareOptions holds the flags of assay compare.
 type compareOptions struct {
 	metrics []string
@@ -37,7 +21,7 @@ type compareOptions struct {
 
 func compareCommand(ctx context.Context, s *std, args []string) error {
 	var o compareOptions
-	f := s.flags("compare", compareHelp)
+	f := s.flags("compare", page("compare"))
 	f.StringSliceVarP(&o.metrics, "metric", "m", nil, "compare only these metrics")
 	f.Float64Var(&o.detect, "detect", 0,
 		"say how many rows it takes to see a difference of this `SIZE` (default 0.05 of the range)")

@@ -8,19 +8,6 @@ import (
 	"github.com/assay-eval/assay/internal/report"
 )
 
-const dataHelp = `
-Usage: assay data FILE [flags]
-
-Says what a dataset is understood as: its format, what traces lack, the columns with what they are read as, the first
-rows, and which metrics and presets can run on it, by which models. It asks no model.
-
-FILE may be a folder, or a pattern in quotes, and --map, --where, --sample and --turns are those of assay run:
-
-  assay data spans.jsonl
-  assay data 'logs/*.jsonl.gz' --where metadata.lang=de
-  assay data export.parquet --map question=inputs.text --format json
-`
-
 const (
 	mapHelp   = "name a column, or what is inside one: `FIELD=COLUMN`, such as question=inputs.text; repeatable"
 	sheetHelp = "of a workbook of Excel, the sheet with this `NAME` (default the first that is not hidden)"
@@ -29,7 +16,7 @@ const (
 
 func dataCommand(ctx context.Context, s *std, args []string) error {
 	var o dataset.Options
-	f := s.flags("data", dataHelp)
+	f := s.flags("data", page("data"))
 	first := f.Int("first", 2, "show the first `N` rows")
 	f.StringToStringVar(&o.Map, "map", nil, mapHelp)
 	f.StringVar(&o.Sheet, "sheet", "", sheetHelp)

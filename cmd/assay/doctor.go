@@ -13,16 +13,8 @@ import (
 	"github.com/assay-eval/assay/models"
 )
 
-const doctorHelp = `
-Usage: assay doctor
-
-Checks what Assay needs on this machine (the llama.cpp libraries, models with their templates, context
-sizes and memory, the answer cache, an Ollama server if there is one) and says what to mend. Exits with 1
-if neither engine can score anything.
-`
-
 func doctorCommand(ctx context.Context, s *std, args []string) error {
-	f := s.flags("doctor", doctorHelp)
+	f := s.flags("doctor", page("doctor"))
 	address := f.String("address", "",
 		"the `URL` of the Ollama server (default $OLLAMA_HOST, or its usual address on this machine)")
 	server := f.String("openai", "", "the `URL` of a server with OpenAI's routes, to look at too; its key is in $ASSAY_API_KEY")

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/assay-eval/assay/internal/manual"
@@ -16,20 +15,29 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const completionHelp = `
-Usage: assay completion bash|zsh|fish   print a script that completes commands, flags, metrics and presets
-       assay completion man [-o DIR]    write the man pages, one a command, to a folder (default .)
+// pages are the commands' helps as they are printed above their flags.
+//
+//go:embed help/*.txt
+var pages embed.FS
 
-  source <(assay completion bash)
-  assay completion zsh > "${fpath[1]}/_assay"
-  assay completion fish > ~/.config/fish/completions/assay.fish
-  assay completion man -o ~/.local/share/man/man1
+// page is a command's help: help/NAME.txt, and after it the parts that it shares with other commands.
+func page(names ...string) string {
+	var b strings.Builder
+	for _, name := range names {
+		text, err := pages.ReadFile("help/" + name + ".txt")
+		if err != nil {
+			panic(err) // the build has no such file: every command's help is tested
+		}
+		fmt.Fprintf(&b, "\n%s", text)
+	}
+	return b.String()
+}
 
-All of it is made from the help that each command prints.
-`
+// usage is the help of the program itself.
+func usage() string { return strings.TrimPrefix(page("assay"), "\n") }
 
 func completionCommand(ctx context.Context, s *std, args []string) error {
-	f := s.flags("completion", completionHelp)
+	f := s.flags("completion", page("completion"))
 	output := f.StringP("output", "o", ".", "the `FOLDER` of the man pages")
 	if err := parse(f, args, 1, 1); err != nil {
 		return err
@@ -72,7 +80,7 @@ func (s *std) manPages(p *manual.Program, dir string) error {
 
 // manualOf asks every command for its help. What commands there are is in the usage, and their verbs in their own.
 func manualOf(ctx context.Context) (*manual.Program, error) {
-	p := &manual.Program{Name: "assay", Version: buildVersion(), Help: usage, Values: map[string][]string{
+	p := &manual.Program{Name: "assay", Version: buildVersion(), Help: usage(), Values: map[string][]string{
 		"metrics": nil, "format": report.Formats(), "preset": nil}}
 	for _, m := range all.All() {
 		p.Values["metrics"] = append(p.Values["metrics"], m.Name)
@@ -81,30 +89,9 @@ func manualOf(ctx context.Context) (*manual.Program, error) {
 	for _, preset := range all.Presets() {
 		p.Values["preset"] = append(p.Values["preset"], preset.Name)
 	}
-	for _, line := range regexp.MustCompile(`(?m)^  ([a-z]+) +([^ ].*)$`).FindAllStringSubmatch(usage, -1) {
-		name, doc := line[1], line[2]
-		if name == "assay" {
-			continue
-		}
-		c, err := helpOf(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		c.Doc = doc
-		p.Commands = append(p.Commands, c)
-		var verbs []string
-		for _, found := range regexp.MustCompile(`assay `+name+` \[?([a-z]+)\]?(?: |\n|$)`).FindAllStringSubmatch(c.Help, -1) {
-			if verb := found[1]; !slices.Contains(verbs, verb) && slices.Contains([]string{"models", "cache", "judge"}, name) {
-				verbs = append(verbs, verb)
-				v, err := helpOf(ctx, name, verb)
-				if err != nil {
-					return nil, err
-				}
-				p.Commands = append(p.Commands, v)
-			}
-		}
-	}
-	return p, nil
+	return p, p.Ask([]string{"models", "cache", "judge"}, func(words ...string) (manual.Command, error) {
+		return helpOf(ctx, words...)
+	})
 }
 
 // helpOf has a command print its help, and returns what it is made of.

@@ -14,25 +14,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const judgeHelp = `
-Usage: assay judge train RUN... --dimension NAME --human FIELD -o JUDGE.json [flags]
-       assay judge test JUDGE.json RUN... --human FIELD [flags]
-
-Trains a judge: a small model that predicts people's labels from the scores of other metrics, which it weighs
-against each other. A run with many cheap metrics is what it learns from:
-
-  assay run --data labelled.jsonl --metrics faithfulness/k_precision,faithfulness/cosine,length/words -o features
-  assay judge train features --dimension faithfulness --human faithfulness -o judge.json
-  assay judge test judge.json others --human correct
-  assay run --data new.jsonl --judge-file judge.json -o results      the metric faithfulness/judge
-
-Runs of one dataset are joined by sample; runs of several datasets are learned from together. A regularised logistic
-regression, boosted shallow trees and the mean of both are compared by nested k-fold cross-validation, and what
-is printed was measured on held-out rows, which had no part in fitting or choosing. Rows with the same question, or of
-one group, are never learned from and tested on. The judge is a JSON file that people can read; it holds
-only for the models and prompts that its metrics asked, and refuses others. docs/judge.md tells the rest.
-` + labelHelp
-
 func judgeCommand(ctx context.Context, s *std, args []string) error {
 	verb := ""
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -44,7 +25,7 @@ func judgeCommand(ctx context.Context, s *std, args []string) error {
 	case "test":
 		return judgeTest(ctx, s, args)
 	case "":
-		return parse(s.flags("judge", judgeHelp), args, 1, 1)
+		return parse(s.flags("judge", page("judge", "labels")), args, 1, 1)
 	}
 	return usagef("unknown verb %q: train or test", verb)
 }
@@ -65,7 +46,7 @@ type judgeTrainOptions struct {
 
 func judgeTrain(ctx context.Context, s *std, args []string) error {
 	var o judgeTrainOptions
-	f := s.flags("judge train", judgeHelp)
+	f := s.flags("judge train", page("judge", "labels"))
 	f.StringVar(&o.dimension, "dimension", "", "what the labels are about: the metric is `NAME`/judge")
 	o.labels.add(f)
 	f.StringSliceVar(&o.features, "features", nil,
@@ -146,7 +127,7 @@ type judgeTestOptions struct {
 
 func judgeTest(ctx context.Context, s *std, args []string) error {
 	var o judgeTestOptions
-	f := s.flags("judge test", judgeHelp)
+	f := s.flags("judge test", page("judge", "labels"))
 	o.labels.add(f)
 	f.StringVar(&o.predictions, "predictions", "", "write to a CSV `FILE` what is predicted for each row")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of everything that is drawn at random")

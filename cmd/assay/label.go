@@ -11,33 +11,6 @@ import (
 	"github.com/assay-eval/assay/internal/study/labels"
 )
 
-const labelCommandHelp = `
-Usage: assay label RUN --labels FILE [--metric M] [-n 50] [flags]
-
-Shows rows of a run one at a time and writes what you say of them to a labels file, which agree, ppi, calibrate and
-judge read. Each label is on disk before the next row is shown; the same command goes on where it was left. The
-metric's scores are not shown, since they would sway you.
-
-  assay label results --labels labels.jsonl --metric faithfulness
-  assay ppi results --labels labels.jsonl --metric faithfulness
-
-Rows are picked all along the metric's range, each with the same chance, which is what assay ppi must have, and after
-any number of labels you can stop. With --pick uncertain
-the rows come first whose scores are nearest to the middle: they teach a judge most (assay judge train), but
-are no fair sample, so keep them from assay ppi. With --pick active more rows are picked where the labels so far vary
-most among rows of alike scores; each label says from which stratum of scores its row was drawn, and assay ppi weights
-the rows by that. Each time the command is given it learns from the labels there are: -n 25, then -n 50, then -n 100.
-
-With --pairs you say which of two you prefer: of rows with one rival, in other_answers or other_contexts, the row's own
-and the rival are shown in an order drawn at random. The label is 1 for the row's own and 2 for the rival, which assay
-agree --pairwise and --protocol wikieval read.
-
-  assay label results --pairs --metric faithfulness/claims --labels faithfulness.jsonl
-
-One key labels: 1 or 0, or with --scale 5 a digit from 1 to 5. Others: b back, s skip, m the whole texts, page by page, q quit.
-Where standard input is no terminal, each line is a key.
-`
-
 // A labelCommandOptions holds the flags of assay label.
 type labelCommandOptions struct {
 	desk.Task
@@ -46,7 +19,7 @@ type labelCommandOptions struct {
 
 func labelCommand(ctx context.Context, s *std, args []string) error {
 	var o labelCommandOptions
-	f := s.flags("label", labelCommandHelp)
+	f := s.flags("label", page("label"))
 	f.StringVar(&o.file, "labels", "", "the `FILE` of labels, JSONL: begun if it is not there")
 	f.StringVar(&o.Data, "data", "", "the dataset `FILE`, where it is not any more where the run found it")
 	f.StringVarP(&o.Metric, "metric", "m", "", "the metric whose scores rows are picked by, where the run has several")

@@ -20,14 +20,6 @@ func (o *labelOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.Positive, "positive", "", "make labels of at least `VALUE` true, and others false")
 }
 
-// labelHelp is the part of the help that the commands with labels share.
-const labelHelp = `
-Labels are numbers, true and false, yes and no, or a list with one for each rater. They come from the dataset that
-was scored (--human FIELD: the member FIELD of its column human, or a column of that name) or from a file of
-their own (--labels FILE: JSONL, CSV or TSV with the columns sample and label). Rows without a label, and repeated
-rows of further raters, are fine.
-`
-
 // load reads the labels for a run, and says what may be wrong with them.
 func (o *labelOptions) load(ctx context.Context, s *std, run *runs.Scores) (*labels.Set, error) {
 	o.Warn = s.warn

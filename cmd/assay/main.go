@@ -14,56 +14,6 @@ import (
 	"syscall"
 )
 
-const usage = `Assay scores RAG and LLM outputs with models that run on this machine.
-
-Usage: assay COMMAND [flags]
-
-Score
-  run        score a dataset: answers with their evidence go to a run folder
-  merge      put the shards of a run, scored on several machines, together
-  worker     score rows of a run that another machine shares (assay run --queue)
-  report     summarise a run: means with intervals, failures, thresholds
-  view       look at runs in the browser: search, evidence, two runs side by side, labels
-  show       show one row, or one model answer, behind a score
-
-Judge
-  compare    two or more runs on the same rows: is the difference real?
-  agree      how far metrics agree with people's labels
-  ppi        what people would say on average, from a few labels and all scores
-  components which part of a RAG fails, by the types of questions
-  calibrate  make probabilities of scores, from labels
-  judge      train a judge from labels and the scores of cheap metrics, and test it
-  qrels      relevance judgements of passages by a judge, and how far people agree with them
-  label      label the rows that tell most, one at a time
-
-Make
-  answer     answer questions from documents: a plain RAG to score
-  testset    make questions, with good and bad answers, out of documents
-  mock       make systems of known accuracy out of labelled rows
-
-Offer
-  serve      models to other programs on this machine, by OpenAI's routes
-  mcp        tools to an assistant: run, show, compare, label
-
-Look
-  init       assay.yaml for a dataset: the flags that this folder's commands have
-  data       what a dataset holds, and which metrics can run on it
-  metrics    list the metrics, or explain one
-  models     list, inspect, import, verify and tune models and engines
-  cache      size and contents of the answer cache; prune, export, import
-  bench      measure how fast this machine evaluates, beside llama.cpp and Ollama
-  doctor     check this machine: libraries, models, memory, Ollama, cache
-  completion for bash, zsh and fish; man pages
-
-Start here:
-  assay doctor
-  assay run --data examples/qa.jsonl --metrics faithfulness -o results
-
-Each command explains itself: assay COMMAND --help.
-Exit status: 0 ok, 1 failed, 2 wrong usage or input, 3 a threshold or failure limit was crossed,
-130 interrupted.
-`
-
 func main() { os.Exit(Main(os.Args[1:])) }
 
 // Main runs one command and returns its exit status.
@@ -146,10 +96,10 @@ func command(ctx context.Context, std *std, args []string) error {
 		if len(args) > 0 {
 			return command(ctx, std, []string{args[0], "--help"})
 		}
-		fmt.Fprint(std.out, usage)
+		fmt.Fprint(std.out, usage())
 		return nil
 	case "":
-		fmt.Fprint(std.err, usage)
+		fmt.Fprint(std.err, usage())
 		return usageError{errors.New("which command?")}
 	}
 	return usagef("unknown command %q: assay --help lists them", name)

@@ -12,22 +12,8 @@ import (
 	"github.com/assay-eval/assay/internal/mcp"
 )
 
-const mcpHelp = `
-Usage: assay mcp [--folder DIR] [-- FLAGS]
-
-Offers tools to an assistant on standard input and output, by the Model Context Protocol: metrics, run, runs, show,
-compare and label. Paths that it gives are relative to DIR and lead nowhere else; run folders and labels are written
-there, and nothing else is. FLAGS are given to each assay run, and say which models are asked:
-
-  assay mcp --folder ~/evaluation -- --encoder-model encoder-judge --threads 4
-
-A client starts it by its own configuration (docs/mcp.md):
-
-  {"mcpServers": {"assay": {"command": "assay", "args": ["mcp", "--folder", "/home/me/evaluation"]}}}
-`
-
 func mcpCommand(ctx context.Context, s *std, args []string) error {
-	f := s.flags("mcp", mcpHelp)
+	f := s.flags("mcp", page("mcp"))
 	folder := f.String("folder", ".", "the `DIR` that the assistant's paths are in")
 	if err := parse(f, args, 0, -1); err != nil {
 		return err

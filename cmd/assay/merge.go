@@ -13,24 +13,8 @@ import (
 	"github.com/assay-eval/assay/internal/shard"
 )
 
-const mergeHelp = `
-Usage: assay merge DIR... [-o DIR] [--partial]
-
-Puts the folders of shards, as assay run --shard makes them, into one run folder: its results and its report are those of
-one run over all rows, byte for byte, wherever the rows were scored.
-
-  assay run --data qa.jsonl --metrics faithfulness --shard 1/2 -o shard-1     on one machine
-  assay run --data qa.jsonl --metrics faithfulness --shard 2/2 -o shard-2     on another
-  assay merge shard-* -o results
-
-Folders of different runs are refused, with what differs, and so are shards that are missing, unfinished or there twice.
-With --partial, what is there is merged; the report says so, and the folder can be merged with the others later.
-
-The answers that the machines computed are merged by assay cache import.
-`
-
 func mergeCommand(ctx context.Context, s *std, args []string) error {
-	f := s.flags("merge", mergeHelp)
+	f := s.flags("merge", page("merge"))
 	output := f.StringP("output", "o", "", "the run `FOLDER` (default assay-runs/NAME-ID, as that of one run)")
 	partial := f.Bool("partial", false, "merge what is there: without shards that are missing or unfinished")
 	overwrite := f.Bool("overwrite", false, "discard another run that the folder holds")

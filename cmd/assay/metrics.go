@@ -10,20 +10,8 @@ import (
 	"github.com/assay-eval/assay/metrics/prompts"
 )
 
-const metricsHelp = `
-Usage: assay metrics [NAME]
-
-Lists the names of the metrics; with a dimension (faithfulness) describes its methods: what they measure, the
-formula, range, columns and models needed, calls and source; with a full name (faithfulness/claims) it adds the
-words that the judge is asked with. "all" describes every metric.
-With --criteria or --criterion, it is about those that they describe. Behind a name, @NAME says which of several
-models is asked, @jury=A+B or @majority=A+B that several are, and @draws=5 how often: docs/models.md.
-
---format md writes the page docs/metrics.md, and --costs adds what was measured in a run to it.
-`
-
 func metricsCommand(ctx context.Context, s *std, args []string) error {
-	f := s.flags("metrics", metricsHelp)
+	f := s.flags("metrics", page("metrics"))
 	format := f.String("format", "table", "table, json or md")
 	folder := f.String("prompts", "", "a `FOLDER` of prompts that replace the built-in ones")
 	layout := f.String("layout", string(prompts.Row), layoutHelp)

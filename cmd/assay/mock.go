@@ -7,25 +7,9 @@ import (
 	"github.com/assay-eval/assay/internal/testset"
 )
 
-const mockHelp = `
-Usage: assay mock --data FILE --human FIELD -o FOLDER [flags]
-
-Makes mock systems of known accuracy out of rows that people labelled: each is a file with so many rows that are right and
-so many that are not. On them one sees whether a metric, or assay ppi, ranks systems as it should. By default they are those
-of ARES: accuracies from 0.70 to 0.90 in steps of 0.025.
-
-  assay mock --data labelled.jsonl --human faithfulness --gold 150 -o mock
-  for f in mock/*.jsonl; do assay run --data $f --metrics faithfulness/encoder -o runs/$(basename $f .jsonl); done
-  assay ppi runs/0.* --rank --gold runs/gold --human faithfulness --truth mock/truth.csv
-
-The folder gets a file for each system, named by its accuracy, truth.csv with the accuracies as they are, and, with --gold,
-gold.jsonl: rows of no system, for assay ppi --gold. Rows keep their ids and all their columns. A label is right if it is
-true, yes, or at least --positive.
-`
-
 func mockCommand(ctx context.Context, s *std, args []string) error {
 	var o testset.MockFiles
-	f := s.flags("mock", mockHelp)
+	f := s.flags("mock", page("mock"))
 	f.StringVar(&o.Data, "data", "", "the labelled `FILE`: any dataset that assay run reads")
 	f.StringVar(&o.Human, "human", "",
 		"the `FIELD` that holds the labels: a member of the column human, a column, or COLUMN.MEMBER")

@@ -16,28 +16,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 )
 
-const modelsHelp = `
-Usage: assay models [list]                         the models on this machine, Ollama's included
-       assay models inspect MODEL                  what a model file says of itself
-       assay models import --name NAME FILE...     add a GGUF file, its parts in order, or a folder with
-                                                   an encoder in ONNX (or one of its .onnx files), or
-                                                   with a BERT, RoBERTa or ModernBERT in safetensors
-       assay models import --name NAME --head FOLDER FILE
-                                                   add a GGUF file with the classification head, which it
-                                                   lacks, of the Hugging Face folder that it was made of
-       assay models verify [MODEL...]              read models whole and compare their digests
-       assay models tune MODEL                     requantise a model to what is fastest here, if that
-                                                   is faster by a tenth: it measures
-       assay models remove MODEL
-       assay models engine [--gpu KIND]            the llama.cpp libraries: which are used; fetch and
-                                                   use those for a graphics card, or for none
-       assay models engine --onnx                  ONNX Runtime's library: it is fetched where needed
-
-MODEL is a name from the list, the path of a GGUF file or of an encoder in ONNX, or ollama:NAME[:TAG]
-for a model that Ollama has, which is used where it lies. Models live in $ASSAY_HOME, or else in your
-data folder.
-`
-
 func modelsCommand(ctx context.Context, s *std, args []string) error {
 	verb := "list"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -67,7 +45,7 @@ func modelsCommand(ctx context.Context, s *std, args []string) error {
 }
 
 func listModels(ctx context.Context, s *std, home string, args []string) error {
-	f := s.flags("models list", modelsHelp)
+	f := s.flags("models list", page("models"))
 	format := f.String("format", "table", "table or json")
 	address := f.String("address", "", "the `URL` of an Ollama server, whose models are listed too")
 	if err := parse(f, args, 0, 0); err != nil {
@@ -100,7 +78,7 @@ func listModels(ctx context.Context, s *std, home string, args []string) error {
 }
 
 func inspectModel(s *std, home string, args []string) error {
-	f := s.flags("models inspect", modelsHelp)
+	f := s.flags("models inspect", page("models"))
 	format := f.String("format", "table", "table or json")
 	if err := parse(f, args, 1, 1); err != nil {
 		return err
@@ -177,7 +155,7 @@ func printModel(s *std, m *models.Model, r *installed.Report) {
 }
 
 func importModel(ctx context.Context, s *std, home string, args []string) error {
-	f := s.flags("models import", modelsHelp)
+	f := s.flags("models import", page("models"))
 	var rec models.Record
 	f.StringVar(&rec.Name, "name", "", "the `NAME` it gets (required)")
 	f.StringVar(&rec.Source, "source", "", "where it came from, for the record")
@@ -206,7 +184,7 @@ func importModel(ctx context.Context, s *std, home string, args []string) error 
 }
 
 func verifyModels(s *std, home string, args []string) error {
-	f := s.flags("models verify", modelsHelp)
+	f := s.flags("models verify", page("models"))
 	if err := parse(f, args, 0, -1); err != nil {
 		return err
 	}
@@ -232,7 +210,7 @@ func verifyModels(s *std, home string, args []string) error {
 }
 
 func removeModel(s *std, home string, args []string) error {
-	f := s.flags("models remove", modelsHelp)
+	f := s.flags("models remove", page("models"))
 	if err := parse(f, args, 1, 1); err != nil {
 		return err
 	}
@@ -244,7 +222,7 @@ func removeModel(s *std, home string, args []string) error {
 }
 
 func engineCommand(ctx context.Context, s *std, home string, args []string) error {
-	f := s.flags("models engine", modelsHelp)
+	f := s.flags("models engine", page("models"))
 	gpu := f.String("gpu", "",
 		"fetch with npm, where needed, and use the libraries for this `KIND`: "+strings.Join(models.GPUKinds(), ", "))
 	archives := f.StringArray("install", nil,

@@ -11,34 +11,6 @@ import (
 	"github.com/assay-eval/assay/internal/study/labels"
 )
 
-const ppiHelp = `
-Usage: assay ppi RUN --labels FILE [--metric M] [flags]
-       assay ppi RUN --gold RUN --human FIELD [--metric M] [flags]
-       assay ppi RUN... --rank --labels FILE [--metric M] [flags]
-
-Estimates what people would say on average, from labels of a few of the rows and a metric's scores of all of them
-(prediction-powered inference, PPI++). The metric need not be good for this to be right: its mean is corrected by
-how far it is from the labels where both are known. The better it is, the narrower the interval, compared with
-that of the labels alone.
-
-  assay ppi results --labels labels.csv
-  assay ppi results --human faithfulness --metric faithfulness --width 0.05
-  assay ppi one two three --rank --labels labels.csv
-
-With --gold the labels are of other rows, those of a run of its own, as in ARES: one gold set serves any number of systems,
-scored by the same metric and models. Then what is taken for granted is that the metric errs on a system's rows as it does
-on the gold ones, in the mean; whether the gold answers are as good does not matter.
-
-  assay ppi one two three --rank --gold gold --human faithfulness --metric faithfulness/encoder
-
---truth FILE (columns run and label) says how good the systems are, where that is known, and the ranking is compared with
-the true one by Kendall's tau: assay mock makes systems of known accuracy from labelled rows.
-
-Without --gold the labelled rows must be a random choice from all rows: take the first of a shuffled list, not the ones that looked
-interesting. With --rank systems are ordered by their estimates, and each pair is decided if the difference is beyond
-chance (Holm's correction for all pairs). Labels of several runs in one file say which in a column run.
-` + labelHelp
-
 // ppiOptions holds the flags of assay ppi.
 type ppiOptions struct {
 	labels labelOptions
@@ -53,7 +25,7 @@ type ppiOptions struct {
 
 func ppiCommand(ctx context.Context, s *std, args []string) error {
 	var o ppiOptions
-	f := s.flags("ppi", ppiHelp)
+	f := s.flags("ppi", page("ppi", "labels"))
 	o.labels.add(f)
 	f.StringVarP(&o.metric, "metric", "m", "", "the metric whose scores are used, where the run has several")
 	f.Float64Var(&o.width, "width", 0,

@@ -10,27 +10,11 @@ import (
 	"github.com/assay-eval/assay/internal/study"
 )
 
-const qrelsHelp = `
-Usage: assay qrels RUN... [flags]
-
-Writes relevance judgements made by a judge: the grades from 0 to 3 that context_relevance/umbrela gave to the
-retrieved passages of one or more runs, in TREC's form (query, 0, passage, grade). All measures of retrieval then work
-without people's judgements. A passage that several runs retrieved for a query is judged once. What no run retrieved is
-not judged: recall is over what was found by any of them.
-
-With --against it says how far they agree with people's judgements instead, on the passages that both judged.
-
-  assay run --data rows.jsonl --metrics context_relevance/umbrela -o graded
-  assay qrels graded -o judged.qrels
-  assay run --data rows.jsonl --qrels judged.qrels --metrics retrieval/ndcg@10 -o measured
-  assay qrels graded --against people.qrels
-`
-
 func qrelsCommand(ctx context.Context, s *std, args []string) error {
 	var metric, output, against, format string
 	var relevant int
 	var seed uint64
-	f := s.flags("qrels", qrelsHelp)
+	f := s.flags("qrels", page("qrels"))
 	f.StringVarP(&metric, "metric", "m", study.GradedRelevance, "the metric that graded the passages")
 	f.StringVarP(&output, "output", "o", "", "write the judgements to this `FILE` (default: standard output)")
 	f.StringVar(&against, "against", "", "compare them with people's, of this `FILE` in TREC's or BEIR's form")

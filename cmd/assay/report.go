@@ -16,41 +16,6 @@ import (
 	"github.com/assay-eval/assay/internal/study/labels"
 )
 
-const reportHelp = `
-Usage: assay report DIR... [--format FORMAT] [--fail-under METRIC=VALUE] [--baseline DIR --max-drop VALUE] [--by COLUMN]
-
-Summarises runs from their folders: for each metric the mean with its 95% interval, how many samples were
-scored, failed and were not applicable, and what a reader should know.
-
-  assay report results
-  assay report results --format html -o report.html
-  assay report results --by lang,metadata.topic          means by the values of columns, and which are worse than the rest
-  assay report results --pass faithfulness=0.8           of draws (run --repeat): how often all of a row's pass
-  assay report results --calibration map.json            scores as the probabilities that assay calibrate found
-
-Every score instead of a summary, for other programs:
-
-  assay report results --format wide-csv -o s.csv        a row for each sample: scores, reasons, errors; --by adds columns
-  assay report results --format wide-parquet -o s.parquet
-  assay report results --format parquet -o s.parquet     a row for each sample and metric
-  assay report results --format otlp -o s.jsonl          OpenTelemetry's events gen_ai.evaluation.result
-
-It exits with 3 if a run is not good enough:
-
-  assay report results --fail-under faithfulness=0.8           the mean is lower
-  assay report results --fail-under faithfulness=0.8:lower     the lower end of its interval is: 0.8 is not sure
-  assay report results --fail-under faithfulness=0.7:lang      in some slice by the column lang
-  assay report results --baseline last --max-drop 0.02         it is worse than the run last by more, on the same rows
-  assay report results --baseline last --max-drop 0.02:lower   it may be worse by more: the interval's worse end is
-
-Where lower is better, an interval's upper end is the worse one. In a CI system:
-
-  assay report results --fail-under faithfulness=0.8 --format github            annotations, and the step's summary
-  assay report results --fail-under faithfulness=0.8 --format junit --rows 100  the worst rows are tests, too
-
-A run that was itself given a map (assay run --calibration) shows the calibrated mean beside that of the scores.
-`
-
 // A reportOptions holds the flags of assay report.
 type reportOptions struct {
 	format, output       string
@@ -63,7 +28,7 @@ type reportOptions struct {
 
 func reportCommand(ctx context.Context, s *std, args []string) error {
 	var o reportOptions
-	f := s.flags("report", reportHelp)
+	f := s.flags("report", page("report"))
 	formats := slices.Concat(report.Formats(), slices.Sorted(maps.Keys(exports())))
 	f.StringVar(&o.format, "format", "table", strings.Join(formats, ", "))
 	f.StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")

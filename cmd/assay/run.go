@@ -19,55 +19,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const runHelp = `
-Usage: assay run --data FILE [--metrics LIST] [-o DIR] [flags]
-
-Scores every row of a dataset with every metric. The folder DIR receives run.json (what was run) and
-results.jsonl (one result a line: a score with its evidence, or an error); the summary goes to
-standard output.
-
-The dataset is JSONL, JSON, CSV, TSV, Parquet or Excel, also compressed (.gz, .zst), a folder or a pattern of such files, or -
-for standard input. The columns that Ragas, DeepEval, promptfoo, unitxt and others use are known by their names; --map
-names others, and what is inside others. Traces are recognised, and what other evaluators' tools save (docs/formats.md):
-
-  assay run --data qa.jsonl --metrics faithfulness,answer_relevance -o results
-  assay run --data prod.csv --map question=prompt --map answer=output -o results
-  assay run --data spans.jsonl --where metadata.lang=de --sample 200 -o results
-  assay run --data qa.jsonl --backend ollama --model llama3.2 --embed-model all-minilm -o results
-
-Of several models, each has a name, and metrics say which one they ask:
-
-  assay run --data qa.jsonl --encoder-model a=one.gguf --encoder-model b=other.gguf \
-    --metrics faithfulness/encoder@a,faithfulness/encoder@b -o results
-
-An expensive metric need not be asked about every row. With --budget it is asked about as many as you say, and with
---until-width until its mean is known so closely; a cheap metric, asked about every row, tells which rows say most. The
-mean and its interval are corrected for the choice (docs/statistics.md):
-
-  assay run --data qa.jsonl --metrics faithfulness --cheap faithfulness/blend --budget 20% -o results
-
-Claims can be checked by documents other than a row's own contexts: passages are found for each in a corpus.
-
-  assay run --data qa.jsonl --corpus docs --metrics factuality/factscore,factuality/veriscore -o results
-
-The rows can be divided over machines, which score them without knowing of each other (docs/shards.md):
-
-  assay run --data qa.jsonl --metrics faithfulness --shard 3/8 -o shard-3
-  assay merge shard-* -o results
-
-Or through a NATS server that is there already: workers come and go, and take what they have capacity for (docs/cluster.md):
-
-  assay run --data qa.jsonl --metrics faithfulness --queue nats://127.0.0.1:4222 -o results
-  assay worker --queue nats://127.0.0.1:4222
-
-A TREC run is a dataset too, and relevance judgements may be in a file of their own:
-
-  assay run --data bm25.run --qrels qrels.txt --metrics retrieval/ndcg@10,retrieval/recall@100 -o results
-
-An interrupted run goes on where it was when the same command is given again. Answers are kept in a
-cache, so nothing is asked twice.
-`
-
 // A runOptions holds the flags of assay run.
 type runOptions struct {
 	evaluation.Options
@@ -84,7 +35,7 @@ type runOptions struct {
 
 func runCommand(ctx context.Context, s *std, args []string) error {
 	var o runOptions
-	f := s.flags("run", runHelp)
+	f := s.flags("run", page("run"))
 	o.add(f)
 	if err := parse(f, args, 0, 0); err != nil {
 		return err

@@ -15,24 +15,6 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-const serveHelp = `
-Usage: assay serve [--model M] [--embed-model E] [--encoder-model R] [flags]
-
-Offers models to other programs on this machine by the routes of OpenAI's API, with the answer cache behind them, and
-prints the address to give them; its last part but one is a token that nobody else knows:
-
-  assay serve --model tinyllama-q4_0 --embed-model minilm
-  http://127.0.0.1:40123/6f1d.../v1
-
-  /v1/chat/completions   replies, held to a JSON Schema where one is given
-  /v1/completions        how texts go on; with echo and logprobs, the probabilities of given texts
-  /v1/embeddings         vectors, of --embed-model
-  /v1/rerank             how well documents suit a query, by --encoder-model
-  /v1/models             what is served
-
-What a request asks for and the engine cannot do is refused by name. The first Ctrl-C lets requests under way finish.
-`
-
 // serveGrace is how long requests under way may go on when the command is interrupted.
 const serveGrace = 10 * time.Second
 
@@ -45,7 +27,7 @@ type serveOptions struct {
 
 func serveCommand(ctx context.Context, s *std, args []string) error {
 	var o serveOptions
-	f := s.flags("serve", serveHelp)
+	f := s.flags("serve", page("serve"))
 	o.stack.add(f)
 	o.stack.addEncoder(f)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "the `ADDRESS` on this machine to listen on; port 0 is any free one")

@@ -15,15 +15,8 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-const showHelp = `
-Usage: assay show DIR SAMPLE [METRIC]   what lies behind the scores of one sample of a run
-       assay show KEY                   one answer of a model: what was asked, and what it said
-
-A KEY is one of those that the first form, or a results file, lists; its first digits will do.
-`
-
 func showCommand(ctx context.Context, s *std, args []string) error {
-	f := s.flags("show", showHelp)
+	f := s.flags("show", page("show"))
 	if err := parse(f, args, 1, 3); err != nil {
 		return err
 	}

@@ -14,41 +14,6 @@ import (
 	"github.com/assay-eval/assay/metrics"
 )
 
-const testsetHelp = `
-Usage: assay testset --corpus DIR|FILE -n N -o FILE [flags]
-       assay testset --published FILE -o FILE
-
-Makes a test set out of documents. For passages drawn at random the model writes a question and its answer. A
-question is kept if it finds its own passage first (embeddings and BM25, fused); what is dropped is counted, with
-its reasons, and stands in FILE.about.json. What is written depends on the recipe:
-
-  ares        for each question a true row, one with a wrong context and one with a wrong answer, half of them
-              easy to tell (weak) and half hard (strong); what is known of each row is in the column labels
-  questions   the question with its answer and passages, for a RAG to be asked: assay answer reads it
-  wikieval    for each question a good row, and one each that is worse in faithfulness, answer relevance and
-              context relevance: what a metric should prefer is known
-
-  assay testset --corpus docs -n 100 --model tinyllama-q4_0 --embed-model minilm -o testset.jsonl
-  assay testset --corpus docs -n 50 --recipe wikieval -o pairs.jsonl
-  assay testset --published wikieval.parquet -o pairs.jsonl
-
-The types of questions (--types):
-  single, several, multihop      one passage answers it; it takes two alike; two that speak of the same name
-  unanswerable, noisy            the passage that answers it is withheld, or stands among others
-  complex, reasoning, conditional, double, distracting, situational, conversational
-                                 a single question made harder for one part of a RAG (assay components says which)
-  outside                        no passage answers it (recipe questions)
-They share N evenly. --style claim writes claims to be checked in the place of questions, as in FEVER, and --style
-dialogue turns of a conversation, as in Wizard of Wikipedia. An output file named .parquet is Parquet.
-
---persona "WORDS" (repeatable) and --query-style say who asks and how; one of each is drawn for each question.
-
---published reads WikiEval as it came with the RAGAS paper (columns question, answer, ungrounded_answer, poor_answer,
-context_v1, context_v2) and writes the rows that the recipe wikieval makes; it asks no model.
-
-An interrupted command goes on where it was when it is given again.
-`
-
 // testsetOptions holds the flags of assay testset.
 type testsetOptions struct {
 	corpus    corpusOptions
@@ -70,7 +35,7 @@ type testsetOptions struct {
 
 func testsetCommand(ctx context.Context, s *std, args []string) error {
 	var o testsetOptions
-	f := s.flags("testset", testsetHelp)
+	f := s.flags("testset", page("testset"))
 	o.corpus.add(f)
 	f.StringVar(&o.published, "published", "", "make the rows of WikiEval's published `FILE` instead")
 	f.IntVarP(&o.n, "number", "n", 100, "keep `N` questions")

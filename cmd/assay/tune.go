@@ -10,7 +10,7 @@ import (
 )
 
 func tuneModel(ctx context.Context, s *std, home string, args []string) error {
-	f := s.flags("models tune", modelsHelp)
+	f := s.flags("models tune", page("models"))
 	kind := f.String("type", "", "make this `TYPE`, unmeasured: q4_0 (smaller) or q8_0 (closer to the original)")
 	name := f.String("name", "", "the `NAME` of the result (default MODEL-TYPE)")
 	format := f.String("format", "table", "table or json")

@@ -16,25 +16,6 @@ import (
 	"github.com/assay-eval/assay/models"
 )
 
-const viewHelp = `
-Usage: assay view [DIR...] [--labels FILE] [flags]
-
-Offers a page over runs to your browser, and prints its address. Each DIR is a run folder, or a folder of them; without
-one it is the folder that you are in. A run that goes on is shown as far as it is.
-
-  assay view results
-  assay view before after                          two runs beside each other, the rows first that flipped
-  assay view results --labels labels.jsonl         label rows by key while you read them
-
-Keys: j and k the next row and the one before, n the next weak one (or the next without a label), / search.
-Search finds rows with all of the words: begin* is the beginning of one, "words in quotation marks" stand so, -word is not
-there, and answer:word is in one column (id, question, answer, contexts, reasons).
-
-Labels go into the file that assay label writes, too, marked as come upon: they are no fair sample for assay ppi.
-The page is for this machine alone, asks for nothing from elsewhere, and writes nothing but labels. Indexes over the runs
-are kept in $ASSAY_HOME/cache/view, or else in your data folder; they can be deleted at any time.
-`
-
 // viewOptions holds the flags of assay view.
 type viewOptions struct {
 	labels string
@@ -46,7 +27,7 @@ type viewOptions struct {
 
 func viewCommand(ctx context.Context, s *std, args []string) error {
 	var o viewOptions
-	f := s.flags("view", viewHelp)
+	f := s.flags("view", page("view"))
 	f.StringVar(&o.labels, "labels", "", "the `FILE` of labels, JSONL: begun if it is not there")
 	f.IntVar(&o.scale, "scale", 0, "labels from 1 to `N`, at most 9 (default: 0 and 1)")
 	f.StringVar(&o.data, "data", "", "the dataset `FILE`, where it is not any more where the run found it")

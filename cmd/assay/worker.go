@@ -14,21 +14,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const workerHelp = `
-Usage: assay worker --queue URL [flags]
-
-Scores rows of a run that assay run --queue shares, with this machine's models, until the run is done. Any number of workers
-may come and go:
-
-  assay run --data qa.jsonl --metrics faithfulness --queue nats://127.0.0.1:4222 -o results
-  assay worker --queue nats://127.0.0.1:4222
-
-What decides the results comes with the run: metrics, seed, layout, context. A model is found on this machine by its digest,
-or fetched from the queue where the run was started with --publish-models. A file that the run was given by a flag, of
-criteria, prompts, examples, judges or a corpus, is given to the worker by the same flag. A worker that would score otherwise
-is refused, and told what differs. docs/cluster.md tells the rest.
-`
-
 // workerOptions holds the flags of assay worker.
 type workerOptions struct {
 	evaluation.Options
@@ -40,7 +25,7 @@ type workerOptions struct {
 
 func workerCommand(ctx context.Context, s *std, args []string) error {
 	var o workerOptions
-	f := s.flags("worker", workerHelp)
+	f := s.flags("worker", page("worker"))
 	o.queue.addQueue(f, "the NATS server with JetStream, at a `URL`, through which the run is shared")
 	f.StringVar(&o.job, "job", "", "the `NAME` of the run (default: the one that began first)")
 	f.DurationVar(&o.idle, "idle", 0, "end when there was nothing to do for such a `TIME` (default: wait)")

@@ -304,3 +304,28 @@ func textsOf(s *metrics.Sample, field string) ([]string, string) {
 	}
 	return nil, ""
 }
+
+// Starting are the metrics to begin with: those of the first preset, from what comes with Assay to what needs no model, of which some can run.
+func (d *Data) Starting() []string {
+	for _, name := range []string{"encoder", "retrieval", "lexical"} {
+		for _, p := range d.Presets {
+			if p.Name == name && len(p.Ready) > 0 {
+				return p.Ready
+			}
+		}
+	}
+	if len(d.Ready) > 0 && len(d.Ready[0].Metrics) > 0 {
+		return d.Ready[0].Metrics[:1]
+	}
+	return nil
+}
+
+// Sliceable is the first metadata column with a few values, "" if there is none.
+func (d *Data) Sliceable() string {
+	for _, c := range d.Columns {
+		if len(c.Fields) == 0 && len(c.Values) > 1 {
+			return c.Name
+		}
+	}
+	return ""
+}

@@ -14,6 +14,10 @@ package project
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -145,14 +149,50 @@ func valuesOf(n *yaml.Node) ([]string, error) {
 	return values, nil
 }
 
-// Check refuses commands and flags that there are none of. Flags are those of a command, nil if there is no such command.
-func (f *File) Check(commands []string, flags func(command string) *pflag.FlagSet) error {
+// Read reads the file of the folder that the program is in; nil if there is none.
+func Read() (*File, error) {
+	text, err := os.ReadFile(Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Parse(text)
+}
+
+// Apply adds to the words that a command was given what the file says of it: flags that were not given, and arguments
+// where there were none. flags are those of each command, by which the file is checked. from are the flags, by name, and
+// the arguments that it added. Where the words are wrong themselves, they are returned as they are: the command says
+// what is wrong.
+func (f *File) Apply(command string, args []string, flags map[string]*pflag.FlagSet) (words, from []string, err error) {
+	if err := f.check(flags); err != nil {
+		return nil, nil, err
+	}
+	given := flags[command]
+	given.SetOutput(io.Discard)
+	given.Usage = func() {}
+	if err := given.Parse(args); err != nil {
+		return args, nil, nil
+	}
+	added, arguments, keys := f.args(command, given.Changed)
+	if given.NArg() > 0 {
+		arguments = nil
+	}
+	for _, key := range keys {
+		from = append(from, "--"+key)
+	}
+	return slices.Concat(added, args, arguments), append(from, arguments...), nil
+}
+
+// check refuses commands and flags that there are none of. Flags are those of each command.
+func (f *File) check(flags map[string]*pflag.FlagSet) error {
 	var errs []error
 	for _, command := range f.Commands {
-		set := flags(command)
+		set := flags[command]
 		if set == nil {
 			errs = append(errs, fmt.Errorf("%s:%d: there is no command %q%s", Name, f.lines[command], command,
-				nearest(command, commands)))
+				nearest(command, slices.Sorted(maps.Keys(flags)))))
 			continue
 		}
 		names := []string{Arguments}
@@ -181,9 +221,9 @@ func nearest(word string, names []string) string {
 	return fmt.Sprintf(": did you mean %q?", best)
 }
 
-// Args are the flags that the file sets for a command, less those that were given, and the arguments beside them. Keys
+// args are the flags that the file sets for a command, less those that were given, and the arguments beside them. Keys
 // are the names of what it sets.
-func (f *File) Args(command string, given func(flag string) bool) (flags, arguments, keys []string) {
+func (f *File) args(command string, given func(flag string) bool) (flags, arguments, keys []string) {
 	for _, s := range f.settings[command] {
 		switch {
 		case s.key == Arguments:

@@ -8,21 +8,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func flagsOf(command string) *pflag.FlagSet {
-	f := pflag.NewFlagSet(command, pflag.ContinueOnError)
-	switch command {
-	case "run":
-		f.String("data", "", "")
-		f.StringSlice("metrics", nil, "")
-		f.StringToString("map", nil, "")
-		f.Int("limit", 0, "")
-		f.Bool("overwrite", false, "")
-	case "report":
-		f.StringArray("fail-under", nil, "")
-	default:
-		return nil
-	}
-	return f
+// flags are those of two commands.
+func flags() map[string]*pflag.FlagSet {
+	run := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	run.String("data", "", "")
+	run.StringSlice("metrics", nil, "")
+	run.StringToString("map", nil, "")
+	run.Int("limit", 0, "")
+	run.Bool("overwrite", false, "")
+	report := pflag.NewFlagSet("report", pflag.ContinueOnError)
+	report.StringArray("fail-under", nil, "")
+	return map[string]*pflag.FlagSet{"run": run, "report": report}
 }
 
 const good = `
@@ -46,20 +42,49 @@ func TestArgs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Check([]string{"run", "report"}, flagsOf); err != nil {
+	if err := f.check(flags()); err != nil {
 		t.Fatal(err)
 	}
-	flags, arguments, keys := f.Args("run", func(name string) bool { return name == "metrics" })
+	added, arguments, keys := f.args("run", func(name string) bool { return name == "metrics" })
 	want := []string{"--data=a b.jsonl", "--map=question=inputs.text", "--map=answer=out", "--limit=5", "--overwrite=true"}
-	if !slices.Equal(flags, want) || arguments != nil || !slices.Equal(keys, []string{"data", "map", "limit", "overwrite"}) {
-		t.Errorf("%q, %q, %q", flags, arguments, keys)
+	if !slices.Equal(added, want) || arguments != nil || !slices.Equal(keys, []string{"data", "map", "limit", "overwrite"}) {
+		t.Errorf("%q, %q, %q", added, arguments, keys)
 	}
-	flags, arguments, _ = f.Args("report", func(string) bool { return false })
-	if !slices.Equal(flags, []string{"--fail-under=a=0.5:lower", "--fail-under=b=0.1"}) || !slices.Equal(arguments, []string{"results"}) {
-		t.Errorf("%q, %q", flags, arguments)
+	added, arguments, _ = f.args("report", func(string) bool { return false })
+	if !slices.Equal(added, []string{"--fail-under=a=0.5:lower", "--fail-under=b=0.1"}) || !slices.Equal(arguments, []string{"results"}) {
+		t.Errorf("%q, %q", added, arguments)
 	}
-	if flags, _, _ := f.Args("show", func(string) bool { return false }); flags != nil {
-		t.Errorf("of a command that is not there: %q", flags)
+	if added, _, _ := f.args("show", func(string) bool { return false }); added != nil {
+		t.Errorf("of a command that is not there: %q", added)
+	}
+}
+
+// What the file says is added where the words say nothing, and said.
+func TestApply(t *testing.T) {
+	f, err := Parse([]byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(command string, args, want, from string) {
+		t.Helper()
+		words, added, err := f.Apply(command, strings.Fields(args), flags())
+		if got := strings.Join(words, " "); err != nil || got != want || strings.Join(added, " ") != from {
+			t.Errorf("%s %s: %q from %q, %v; want %q from %q", command, args, got, added, err, want, from)
+		}
+	}
+	check("report", "", "--fail-under=a=0.5:lower --fail-under=b=0.1 results", "--fail-under results")
+	check("report", "other --fail-under c=1", "other --fail-under c=1", "")
+	check("report", "--unknown", "--unknown", "") // the command says what is wrong
+	f, err = Parse([]byte("rum:\n  data: a\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Apply("run", nil, flags()); err == nil {
+		t.Error("a command that there is none of is taken")
+	}
+	t.Chdir(t.TempDir())
+	if f, err := Read(); f != nil || err != nil {
+		t.Errorf("of no file: %+v, %v", f, err)
 	}
 }
 
@@ -68,7 +93,7 @@ func TestWrong(t *testing.T) {
 		t.Helper()
 		f, err := Parse([]byte(text))
 		if err == nil {
-			err = f.Check([]string{"run", "report"}, flagsOf)
+			err = f.check(flags())
 		}
 		for _, w := range want {
 			if err == nil || !strings.Contains(err.Error(), w) {
@@ -88,7 +113,7 @@ func TestWrong(t *testing.T) {
 	check("a: b: c", "assay.yaml")
 	check("---\nrun: {}\n---\nrun: {}\n", "one document")
 	for _, empty := range []string{"", "# nothing\n", "run:\n", "---\n"} {
-		if f, err := Parse([]byte(empty)); err != nil || f.Check(nil, flagsOf) != nil {
+		if f, err := Parse([]byte(empty)); err != nil || f.check(flags()) != nil {
 			t.Errorf("%q: %v", empty, err)
 		}
 	}
@@ -102,11 +127,11 @@ func TestWrite(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}
-		flags, _, _ := f.Args("run", func(string) bool { return false })
-		if want := []string{"--data=" + name, "--metrics=a/x@draws=5", "--metrics=" + name, "--output=out-" + name}; !slices.Equal(flags, want) {
-			t.Errorf("%q, want %q", flags, want)
+		added, _, _ := f.args("run", func(string) bool { return false })
+		if want := []string{"--data=" + name, "--metrics=a/x@draws=5", "--metrics=" + name, "--output=out-" + name}; !slices.Equal(added, want) {
+			t.Errorf("%q, want %q", added, want)
 		}
-		if _, arguments, _ := f.Args("report", func(string) bool { return false }); !slices.Equal(arguments, []string{"out-" + name}) {
+		if _, arguments, _ := f.args("report", func(string) bool { return false }); !slices.Equal(arguments, []string{"out-" + name}) {
 			t.Errorf("%q", arguments)
 		}
 	}
@@ -121,13 +146,13 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := file.Check([]string{"run"}, flagsOf); err != nil {
+		if err := file.check(flags()); err != nil {
 			return
 		}
 		for _, command := range file.Commands {
-			flags, _, keys := file.Args(command, func(string) bool { return false })
-			if len(flags) > 0 && len(keys) == 0 {
-				t.Errorf("%q of no key", flags)
+			added, _, keys := file.args(command, func(string) bool { return false })
+			if len(added) > 0 && len(keys) == 0 {
+				t.Errorf("%q of no key", added)
 			}
 		}
 	})
