@@ -233,14 +233,14 @@ func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer,
 		count(row.ID, row.Error)
 		rows = append(rows, piece)
 	}
-	meter := newMeter(s, len(questions), len(rows))
+	shown := newMeter(s, "questions", len(questions), len(rows))
 	err := a.AnswerAll(ctx, questions, len(rows), func(row testset.Answered) error {
 		count(row.ID, row.Error)
 		rows = append(rows, row)
-		meter.result()
+		shown.Done("", row.Error != "")
 		return j.Add(row)
 	})
-	meter.stop()
+	shown.Stop()
 	if err != nil {
 		s.note("what is done is kept in %s.part: the same command goes on from there", o.output)
 		return err

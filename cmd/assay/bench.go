@@ -258,11 +258,11 @@ func (o *benchOptions) score(ctx context.Context, s *std, models *stackOptions) 
 			return nil, r, err
 		}
 	}
-	meter := newMeter(s, r.Count*len(ms), 0)
-	defer meter.stop()
+	shown := scoringMeter(s, r.Count, 0, ms, st)
+	defer shown.Stop()
 	start := time.Now()
 	err = metrics.Run(ctx, data.Samples(ctx), ms, metrics.Models{Roles: st.Roles, Prompts: asking},
-		metrics.Options{Ready: func(metrics.Result) { meter.result() }},
+		metrics.Options{Ready: noted(shown)},
 		func(result metrics.Result) error {
 			if result.Score == nil && result.Kind != metrics.NotApplicable {
 				r.Failed++

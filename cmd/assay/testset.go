@@ -226,15 +226,15 @@ func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *
 			kept++
 		}
 	}
-	meter := newMeter(s, o.n, kept)
+	shown := newMeter(s, "questions", o.n, kept)
 	err := m.Drafts(ctx, slices.Clone(drafts), func(d testset.Draft) error {
 		drafts = append(drafts, d)
 		if d.Kept() {
-			meter.result()
+			shown.Done("", false)
 		}
 		return j.Add(d)
 	})
-	meter.stop()
+	shown.Stop()
 	if err != nil {
 		s.note("what is done is kept in %s.part: the same command goes on from there", o.output)
 		return err

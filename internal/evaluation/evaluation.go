@@ -239,11 +239,6 @@ func (e *Evaluation) Close() error {
 // Budgeted reports whether some metric is asked about some of the rows only.
 func (e *Evaluation) Budgeted() bool { return e.budget != nil }
 
-// Results are how many results the run has when it is whole, and how many of them w has already.
-func (e *Evaluation) Results(w *runs.Writer) (total, kept int) {
-	return e.Data.Summary().Rows * len(e.Metrics), w.Kept() * len(e.Metrics)
-}
-
 // Announce says what is about to happen, where an earlier attempt scored the first kept samples.
 func (e *Evaluation) Announce(kept int) {
 	say, sum := e.options.Say, e.Data.Summary()
