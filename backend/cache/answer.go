@@ -21,6 +21,8 @@ type operation[Q, A any] struct {
 	encode func(A) ([]byte, error)
 	decode func([]byte) (A, error)
 	cloned func(A) A // callers own their answers
+
+	tokens func(A) (prompt, output int) // that the answer took; nil: they are not counted
 }
 
 // Generate answers from the store, or from the engine.
@@ -42,6 +44,7 @@ func (b *Backend) Generate(ctx context.Context, req *backend.GenerateRequest) (*
 		encode: encodeJSON[*backend.Generation],
 		decode: decodeJSON[backend.Generation],
 		cloned: func(g *backend.Generation) *backend.Generation { own := *g; return &own },
+		tokens: func(g *backend.Generation) (int, int) { return g.PromptTokens, g.OutputTokens },
 	})
 }
 
@@ -75,6 +78,7 @@ func (b *Backend) Score(ctx context.Context, req *backend.ScoreRequest) (*backen
 			own.LogProbs, own.Likely = clonedLists(s.LogProbs), clonedLists(s.Likely)
 			return &own
 		},
+		tokens: func(s *backend.Scores) (int, int) { return s.PromptTokens, 0 },
 	})
 }
 
@@ -276,9 +280,19 @@ func (o operation[Q, A]) ask(ctx context.Context, b *Backend, keys []backend.Key
 func (o operation[Q, A]) compute(ctx context.Context, b *Backend, reqs []Q) ([]A, error) {
 	answers, err := o.engine(ctx, reqs)
 	if err != nil {
+		if ctx.Err() == nil {
+			b.failed.Add(int64(len(reqs)))
+		}
 		return nil, err
 	}
 	b.computed.Add(int64(len(reqs)))
+	if o.tokens != nil {
+		for _, a := range answers {
+			prompt, output := o.tokens(a)
+			b.promptTokens.Add(int64(prompt))
+			b.outputTokens.Add(int64(output))
+		}
+	}
 	return answers, nil
 }
 

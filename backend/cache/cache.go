@@ -64,7 +64,8 @@ type Backend struct {
 	since  time.Time // of Wrap
 	closed atomic.Bool
 
-	cached, computed atomic.Int64 // answers given: see Calls
+	cached, computed, failed   atomic.Int64 // answers: see Work
+	promptTokens, outputTokens atomic.Int64
 
 	mu      sync.Mutex
 	flights map[backend.Key]*flight
@@ -95,6 +96,21 @@ func (b *Backend) Info() backend.Info { return b.info }
 // engine computed. Of an Encode each input counts as one.
 func (b *Backend) Calls() (cached, computed int64) {
 	return b.cached.Load(), b.computed.Load()
+}
+
+// Work is what a Backend did so far.
+type Work struct {
+	Cached, Computed int64 // answers: see [Backend.Calls]
+	Failed           int64 // requests to the engine that it had no answer to, cancelled ones apart
+
+	// of the answers that were computed, as their engine counts them; an engine counts none of what it encodes
+	PromptTokens, OutputTokens int64
+}
+
+// Work returns what was done so far.
+func (b *Backend) Work() Work {
+	cached, computed := b.Calls()
+	return Work{cached, computed, b.failed.Load(), b.promptTokens.Load(), b.outputTokens.Load()}
 }
 
 // Close closes the engine.

@@ -146,9 +146,9 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 // answer answers the questions that the journal does not have yet, and says how it went.
 func (o *answerOptions) answer(ctx context.Context, s *std, a *testset.Answerer, questions []*metrics.Sample,
 	j *runs.Journal, r testset.AnswerReport) error {
-	meter := newMeter(s, len(questions), len(j.Kept))
-	r, err := a.Write(ctx, questions, j, r, meter.result)
-	meter.stop()
+	shown := newMeter(s, "questions", len(questions), len(j.Kept))
+	r, err := a.Write(ctx, questions, j, r, func(failed bool) { shown.Done("", failed) })
+	shown.Stop()
 	if err != nil {
 		s.note("what is done is kept in %s.part: the same command goes on from there", o.output)
 		return err

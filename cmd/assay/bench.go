@@ -62,8 +62,8 @@ func benchCommand(ctx context.Context, s *std, args []string) error {
 	}
 	o.Tool, o.Stack, o.Say = "assay "+buildVersion(), o.stack.speaking(s), s.note
 	o.Meter = func(results int) (func(metrics.Result), func()) {
-		meter := newMeter(s, results, 0)
-		return func(metrics.Result) { meter.result() }, meter.stop
+		shown := newMeter(s, "results", results, 0)
+		return func(metrics.Result) { shown.Done("", false) }, shown.Stop
 	}
 	b, err := o.Measure(ctx)
 	if err != nil {

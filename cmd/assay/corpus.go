@@ -55,11 +55,11 @@ func index(ctx context.Context, s *std, method corpus.Method, passages []corpus.
 // indexing shows how far the indexing of passages is.
 func (s *std) indexing(passages int) (done func(n int), stop func()) {
 	s.note("indexing %d passages", passages)
-	meter := newMeter(s, passages, 0)
+	shown := newMeter(s, "passages", passages, 0)
 	seen := 0
 	return func(n int) {
 		for ; seen < n; seen++ {
-			meter.result()
+			shown.Done("", false)
 		}
-	}, meter.stop
+	}, shown.Stop
 }

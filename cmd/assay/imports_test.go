@@ -78,6 +78,7 @@ func TestImports(t *testing.T) {
 			"internal/runs", "internal/study", "internal/exhibit"},
 		"internal/slicing": {"metrics", "internal/dataset", "internal/runs", "internal/stats", "internal/study/labels"},
 		"internal/project": {"tokenize"},
+		"internal/meter":   {},
 		"internal/manual":  {},
 		"internal/export":  {"metrics", "internal/runs", "internal/slicing"},
 		"internal/mcp": {"backend", "metrics", "metrics/all", "internal/report", "internal/runs", "internal/study",

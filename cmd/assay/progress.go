@@ -1,89 +1,61 @@
 package main
 
 import (
-	"fmt"
-	"sync"
-	"time"
+	"os"
 
-	"github.com/jedib0t/go-pretty/v6/progress"
+	"github.com/assay-eval/assay/internal/meter"
+	"github.com/assay-eval/assay/internal/stack"
+	"github.com/assay-eval/assay/metrics"
+	"golang.org/x/term"
 )
 
-// A meter shows how far a run is: a bar on a terminal, a plain line now and then elsewhere.
-type meter struct {
-	std   *std
-	total int
-	kept  int
-	began time.Time
-
-	bar     progress.Writer
-	tracker *progress.Tracker
-	drawn   sync.WaitGroup
-
-	mu   sync.Mutex
-	done int
-	said time.Time
+// newMeter shows how far work is, of total units of which an earlier attempt had kept.
+func newMeter(s *std, unit string, total, kept int) *meter.Meter {
+	return meter.New(s.meterOf(unit, total, kept))
 }
 
-// every is the time between two plain lines.
-const every = 15 * time.Second
-
-// newMeter starts a meter over total results, of which an earlier attempt had kept.
-func newMeter(s *std, total, kept int) *meter {
-	m := &meter{std: s, total: total, kept: kept, done: kept, began: time.Now(), said: time.Now()}
-	if !s.errTerm {
-		return m
+// meterOf are the options of a meter, on the terminal if there is one.
+func (s *std) meterOf(unit string, total, kept int) meter.Options {
+	o := meter.Options{Unit: unit, Total: total, Kept: kept, Say: func(line string) { s.note("%s", line) }}
+	if s.errTerm {
+		o.Out, o.Through = s.err, s.through
+		o.Width = func() int {
+			const usual = 80
+			if width, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && width > 0 {
+				return width
+			}
+			return usual
+		}
 	}
-	m.tracker = &progress.Tracker{Message: m.line(), Total: int64(total)}
-	m.bar = progress.NewWriter()
-	m.bar.SetOutputWriter(s.err)
-	m.bar.SetTrackerLength(30)
-	m.bar.SetMessageLength(60)
-	m.bar.SetUpdateFrequency(200 * time.Millisecond)
-	m.bar.SetTrackerPosition(progress.PositionLeft)
-	style := progress.StyleBlocks
-	style.Options = progress.StyleOptions{PercentFormat: "%4.0f%%", Separator: "  "}
-	style.Visibility = progress.StyleVisibility{Percentage: true, Tracker: true}
-	m.bar.SetStyle(style)
-	m.bar.AppendTracker(m.tracker)
-	m.tracker.SetValue(int64(kept))
-	s.through(func(line string) { m.bar.Log("%s", line) })
-	m.drawn.Go(m.bar.Render)
-	return m
+	return o
 }
 
-// result notes one more result. It may be called concurrently.
-func (m *meter) result() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.done++
-	if m.bar != nil {
-		m.tracker.UpdateMessage(m.line())
-		m.tracker.SetValue(int64(m.done))
-		return
+// scoringMeter shows how far the scoring of rows by metrics is, and what each model did for it.
+func scoringMeter(s *std, rows, kept int, ms []metrics.Metric, st *stack.Stack) *meter.Meter {
+	o := s.meterOf("rows", rows, kept)
+	for _, m := range ms {
+		o.Parts = append(o.Parts, m.Name)
 	}
-	if time.Since(m.said) >= every {
-		m.said = time.Now()
-		m.std.note("%s", m.line())
+	o.Models = func() []meter.Model {
+		var list []meter.Model
+		for _, w := range st.Work() {
+			m := meter.Model{Name: w.Role.Label() + " " + w.Name, Cached: w.Cached, Computed: w.Computed, Failed: w.Failed,
+				PromptTokens: w.PromptTokens, OutputTokens: w.OutputTokens}
+			for _, metric := range ms {
+				if metric.Asks[w.Role] != 0 {
+					m.Parts = append(m.Parts, metric.Name)
+				}
+			}
+			list = append(list, m)
+		}
+		return list
 	}
+	return meter.New(o)
 }
 
-// line describes the progress: "12 of 24 results, 34 a minute, 0:21 left".
-func (m *meter) line() string {
-	fresh := m.done - m.kept
-	spent := time.Since(m.began)
-	s := fmt.Sprintf("%d of %d results", m.done, m.total)
-	if fresh > 0 {
-		left := time.Duration(float64(spent) / float64(fresh) * float64(m.total-m.done))
-		s += fmt.Sprintf(", %.3g a minute, %s left", float64(fresh)/spent.Minutes(), duration(left))
-	}
-	return s
-}
-
-// stop takes the bar away.
-func (m *meter) stop() {
-	if m.bar != nil {
-		m.bar.Stop()
-		m.drawn.Wait()
-		m.std.through(nil)
+// noted tells a meter of a result.
+func noted(m *meter.Meter) func(metrics.Result) {
+	return func(r metrics.Result) {
+		m.Done(r.Metric, r.Score == nil && r.Kind != metrics.NotApplicable && r.Kind != metrics.NotAsked)
 	}
 }

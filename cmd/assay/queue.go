@@ -107,13 +107,13 @@ func (o *runOptions) shareOut(ctx context.Context, s *std, e *evaluation.Evaluat
 	}
 	s.note("the run %s is on the queue at %s: assay worker --queue takes part in it", job.ID(), b.Host())
 	total, kept := e.Results(w)
-	meter := newMeter(s, total, kept)
-	defer meter.stop()
+	shown := newMeter(s, "results", total, kept)
+	defer shown.Stop()
 	calls, err = b.Coordinate(ctx, &queue.Coordinator{Job: job, Kept: w.Kept(), Write: w.WriteLines,
 		Samples: func(skip int) iter.Seq2[*metrics.Sample, error] { return e.Samples(ctx, skip) },
 		Ready: func(n int) {
 			for range n {
-				meter.result()
+				shown.Done("", false)
 			}
 		}})
 	return err

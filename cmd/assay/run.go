@@ -226,17 +226,16 @@ func (o *runOptions) dryRun(ctx context.Context, s *std, e *evaluation.Evaluatio
 
 // score scores the samples that w does not have yet, and closes w.
 func (s *std) score(ctx context.Context, e *evaluation.Evaluation, w *runs.Writer) (err error) {
-	total, kept := e.Results(w)
-	meter := newMeter(s, total, kept)
+	shown := scoringMeter(s, e.Rows(), w.Kept(), e.Metrics, e.Stack)
 	defer func() {
-		meter.stop()
+		shown.Stop()
 		err = errors.Join(err, w.Close(e.Stack.Calls(), err == nil))
 	}()
 	stop := context.AfterFunc(ctx, func() {
 		s.note("stopping: waiting up to %v for the answers in flight", grace)
 	})
 	defer stop()
-	return e.Score(ctx, w, func(metrics.Result) { meter.result() })
+	return e.Score(ctx, w, noted(shown))
 }
 
 // conclude prints the summary and says whether the run was good enough.

@@ -159,9 +159,9 @@ func (o *testsetOptions) make(ctx context.Context, s *std, m *testset.Maker, j *
 	if err != nil {
 		return err
 	}
-	meter := newMeter(s, o.n, kept)
-	r, err := m.Write(ctx, drafts, j, meter.result)
-	meter.stop()
+	shown := newMeter(s, "questions", o.n, kept)
+	r, err := m.Write(ctx, drafts, j, func() { shown.Done("", false) })
+	shown.Stop()
 	if err != nil {
 		s.note("what is done is kept in %s.part: the same command goes on from there", o.output)
 		return err

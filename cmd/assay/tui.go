@@ -18,6 +18,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/assay-eval/assay/internal/meter"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -177,13 +178,7 @@ func parse(f *pflag.FlagSet, args []string, min, max int) error {
 }
 
 // duration prints d for people: 0:07, 12:40, 3:05:10.
-func duration(d time.Duration) string {
-	s := int(d.Round(time.Second).Seconds())
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
-}
+func duration(d time.Duration) string { return meter.Duration(d) }
 
 // size prints a number of bytes for people: 637 MB.
 func size(n int64) string { return humanize.Bytes(uint64(max(0, n))) }

@@ -255,7 +255,7 @@ func (e *Evaluation) Budgeted() bool { return e.budget != nil }
 
 // Results are how many results the run has when it is whole, and how many of them w has already.
 func (e *Evaluation) Results(w *runs.Writer) (total, kept int) {
-	return e.rows() * len(e.Metrics), w.Kept() * len(e.Metrics)
+	return e.Rows() * len(e.Metrics), w.Kept() * len(e.Metrics)
 }
 
 // Announce says what is about to happen, where an earlier attempt scored the first kept samples.
@@ -268,7 +268,7 @@ func (e *Evaluation) Announce(kept int) {
 	if e.part != nil {
 		say("%v: %d of %d samples", e.part, e.part.Rows, sum.Rows)
 	}
-	say("%d samples, %s", e.rows(), strings.Join(names, ", "))
+	say("%d samples, %s", e.Rows(), strings.Join(names, ", "))
 	if sum.Tool != "" {
 		say("the rows were made of %s", sum.Format)
 		for _, note := range sum.Notes {

@@ -29,8 +29,8 @@ func (e *Evaluation) divide(ctx context.Context) error {
 	return nil
 }
 
-// rows is the number of rows to score.
-func (e *Evaluation) rows() int {
+// Rows is the number of rows to score.
+func (e *Evaluation) Rows() int {
 	if e.part != nil {
 		return e.part.Rows
 	}

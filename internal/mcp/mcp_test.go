@@ -124,6 +124,12 @@ func TestFlags(t *testing.T) {
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %v", got)
 	}
+	if err := os.WriteFile("-", []byte("{}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if said, failed := call(t, client, "run", map[string]any{"data": "-", "output": "out"}); !failed || said != "there is no file - in the folder of the server" {
+		t.Errorf("standard input as a dataset: %s", said)
+	}
 }
 
 // What does not fit the schema is refused with a reason.

@@ -49,7 +49,7 @@ func (s *server) run(ctx context.Context, in runIn) (out runOut, err error) {
 	if err != nil {
 		return out, err
 	}
-	if info, err := os.Stat(data); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Stat(data); err != nil || !info.Mode().IsRegular() || data == "-" { // which would be standard input
 		return out, fmt.Errorf("there is no file %s in the folder of the server", data)
 	}
 	dir, err := s.path("output", in.Output)

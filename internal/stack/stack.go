@@ -48,6 +48,7 @@ type Stack struct {
 
 	options Options
 	models  []*cache.Backend // all of Roles, below their grace
+	opened  []backend.Role   // those of the models
 	store   *cache.Store     // nil without a cache
 	drifts  atomic.Int64
 }
@@ -112,7 +113,7 @@ func (st *Stack) open(ctx context.Context, want wanted, mode cache.Mode) (backen
 			st.options.Warn("another answer than the stored one: assay show %v has that (further ones are only counted)", d.Key)
 		}
 	})
-	st.models = append(st.models, b)
+	st.models, st.opened = append(st.models, b), append(st.opened, want.role)
 	return linger.Wrap(b, st.options.Grace), nil
 }
 
@@ -158,6 +159,22 @@ func (st *Stack) Calls() runs.Calls {
 		n.Computed += computed
 	}
 	return n
+}
+
+// Work is what the model in a role did so far.
+type Work struct {
+	Role backend.Role
+	Name string // of the model
+	cache.Work
+}
+
+// Work says what each model did so far, in the order in which they were opened.
+func (st *Stack) Work() []Work {
+	var list []Work
+	for i, b := range st.models {
+		list = append(list, Work{st.opened[i], b.Info().Model, b.Work()})
+	}
+	return list
 }
 
 // Tally tells the user how many answers were not the stored ones, and how much the judges in this process had to do.

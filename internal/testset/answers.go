@@ -71,9 +71,9 @@ func ReadQuestions(ctx context.Context, path string, o dataset.Options, sample i
 	return list, sum, nil
 }
 
-// Write answers the questions that a journal does not have yet, and finishes its file. done is told of each. The report
-// is r with what was counted.
-func (a *Answerer) Write(ctx context.Context, questions []*metrics.Sample, j *runs.Journal, r AnswerReport, done func()) (
+// Write answers the questions that a journal does not have yet, and finishes its file. done is told of each whether it
+// failed. The report is r with what was counted.
+func (a *Answerer) Write(ctx context.Context, questions []*metrics.Sample, j *runs.Journal, r AnswerReport, done func(failed bool)) (
 	AnswerReport, error) {
 	kept, err := runs.Pieces[struct{ ID, Error string }](j)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *Answerer) Write(ctx context.Context, questions []*metrics.Sample, j *ru
 	err = a.AnswerAll(ctx, questions, len(rows), func(row Answered) error {
 		r.count(row.ID, row.Error)
 		rows = append(rows, row)
-		done()
+		done(row.Error != "")
 		return j.Add(row)
 	})
 	if err != nil {

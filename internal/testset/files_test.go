@@ -34,7 +34,7 @@ func TestAnswersGoOn(t *testing.T) {
 		defer j.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		return a.Write(ctx, questions, j, AnswerReport{Passages: len(passages)}, func() {
+		return a.Write(ctx, questions, j, AnswerReport{Passages: len(passages)}, func(bool) {
 			if stopAfter--; stopAfter == 0 {
 				cancel()
 			}
