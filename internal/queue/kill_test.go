@@ -92,6 +92,18 @@ func (p *process) begin() {
 	}()
 }
 
+// ended reports whether the process is not running any more.
+func (p *process) ended() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // kill ends the process as SIGKILL does, and reports whether it was running.
 func (p *process) kill() bool {
 	p.mu.Lock()
@@ -150,12 +162,19 @@ func TestKills(t *testing.T) {
 		for ctx.Err() == nil {
 			sleep(ctx, time.Duration(50+rand.IntN(400))*time.Millisecond)
 			p := workers[rand.IntN(len(workers))]
-			if killed.Load() < int64(kills) {
-				if p.kill() {
-					killed.Add(1)
+			if killed.Load() >= int64(kills) && restarted.Load() >= int64(serverKills) {
+				// It is enough; those that found no server when they began are begun again, as a supervisor does.
+				for _, p := range workers {
+					if p.ended() {
+						p.begin()
+					}
 				}
-				p.begin()
+				continue
 			}
+			if p.kill() {
+				killed.Add(1)
+			}
+			p.begin()
 			if restarted.Load() < int64(serverKills) && restarted.Load()*int64(kills) <= killed.Load()*int64(serverKills) {
 				server.kill()
 				restarted.Add(1)

@@ -48,7 +48,9 @@ func (b *Broker) put(ctx context.Context, bucket string, unit int, o object) err
 		if err != nil {
 			return err
 		}
-		_, err = store.Put(ctx, jetstream.ObjectMeta{Name: strconv.Itoa(unit), Metadata: o.meta}, bytes.NewReader(o.data))
+		long, free := b.linked(ctx) // without a deadline: each part has one of its own
+		defer free()
+		_, err = store.Put(long, jetstream.ObjectMeta{Name: strconv.Itoa(unit), Metadata: o.meta}, bytes.NewReader(o.data))
 		return err
 	})
 }
@@ -87,7 +89,9 @@ func (b *Broker) get(ctx context.Context, bucket string, unit int) (o *object, e
 		if info.Size > maxUnit {
 			return fmt.Errorf("%w: unit %d takes %d bytes", errDamaged, unit, info.Size)
 		}
-		long, cancel := context.WithTimeout(ctx, tryLimit+time.Duration(info.Size)*time.Second/slowest)
+		long, free := b.linked(ctx)
+		defer free()
+		long, cancel := context.WithTimeout(long, tryLimit+time.Duration(info.Size)*time.Second/slowest)
 		defer cancel()
 		r, err := store.Get(long, strconv.Itoa(unit))
 		if errors.Is(err, jetstream.ErrObjectNotFound) {

@@ -55,6 +55,10 @@ type Broker struct {
 	say  func(format string, args ...any)
 
 	stores sync.Map // the buckets that were opened, by name
+
+	mu   sync.Mutex
+	line context.Context // done when the connection is lost; another one when it is there again
+	lost context.CancelFunc
 }
 
 // Dial connects. The error wraps [remote.ErrElsewhere] where the server is on another machine and that is not allowed.
@@ -64,6 +68,7 @@ func Dial(ctx context.Context, o Options) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{host: hosts, say: o.Say}
+	b.connected(true)
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	var refused error
 	if !o.AllowRemote {
@@ -73,11 +78,15 @@ func Dial(ctx context.Context, o Options) (*Broker, error) {
 		nats.Name(o.Name), nats.SetCustomDialer(dialWith{dialer, &refused}), nats.IgnoreDiscoveredServers(), nats.MaxReconnects(-1),
 		nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			b.connected(false)
 			if err != nil {
 				b.say("the queue at %s is away: waiting for it", b.host)
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { b.say("the queue at %s is back", b.host) }),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			b.connected(true)
+			b.say("the queue at %s is back", b.host)
+		}),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // what fails is tried again: see try
 	}
 	options = append(options, secrets(o)...)
@@ -176,7 +185,7 @@ func (b *Broker) Close() {
 
 // How often and for how long something is tried that the server did not answer.
 const (
-	tryLimit  = 20 * time.Second // for one try
+	tryLimit  = 10 * time.Second // for one try
 	shortWait = 100 * time.Millisecond
 	longWait  = 5 * time.Second
 	sayEvery  = time.Minute
@@ -208,9 +217,34 @@ func (b *Broker) try(ctx context.Context, what string, do func(context.Context) 
 }
 
 func (b *Broker) once(ctx context.Context, do func(context.Context) error) error {
+	ctx, free := b.linked(ctx)
+	defer free()
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
 	return do(ctx)
+}
+
+// connected notes whether there is a connection.
+func (b *Broker) connected(now bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lost != nil {
+		b.lost()
+	}
+	if now {
+		b.line, b.lost = context.WithCancel(context.Background())
+	}
+}
+
+// linked returns a context that ends with ctx, and when the connection is lost: what was asked through it is not answered
+// through another.
+func (b *Broker) linked(ctx context.Context) (context.Context, context.CancelFunc) {
+	b.mu.Lock()
+	line := b.line
+	b.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(line, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // passing reports whether an error may pass by itself: all may but those by which the server says that something is not
