@@ -50,7 +50,7 @@ func writeHTML(w io.Writer, reports []*Report, o Options) error {
 	for i, r := range reports {
 		v.Title = strings.TrimPrefix(v.Title+", "+r.Dir, ", ")
 		v.Tool = r.Manifest.Tool
-		run, err := r.view(t, fmt.Sprintf("r%d", i+1), o.Verdicts)
+		run, err := r.view(t, fmt.Sprintf("r%d", i+1), o.Verdicts, mostPacked/len(reports))
 		if err != nil {
 			return err
 		}
@@ -131,8 +131,9 @@ type (
 		Facts                     []factView
 		Failures, Worst           []caseView
 		FailuresShown, WorstShown string
-		Packs                     []string // further samples: their markup between NULs, deflated, in base64
-		Plain, PerPack            int      // how many samples are not packed, and how many are in each pack
+		Packs                     []packView // further samples
+		Plain                     int        // how many samples are not packed
+		PerPack, PerStrings       int        // how many samples and sentences are in a pack
 	}
 	metricView struct {
 		Name, Doc, Mean, Interval     string
@@ -153,7 +154,8 @@ type (
 	}
 )
 
-func (r *Report) view(t *template.Template, id string, verdicts []Verdict) (runView, error) {
+// view lays out a run, the packs of its samples in so many bytes.
+func (r *Report) view(t *template.Template, id string, verdicts []Verdict, room int) (runView, error) {
 	v := runView{Title: r.title(), Dir: r.Dir, Notes: r.Notes(), Facts: r.facts()}
 	if f := r.Manifest.Finished; f != nil {
 		v.Finished = f.Format("2006-01-02 15:04 MST")
@@ -172,27 +174,30 @@ func (r *Report) view(t *template.Template, id string, verdicts []Verdict) (runV
 	for i, c := range r.Failures {
 		v.Failures = append(v.Failures, r.caseView(fmt.Sprintf("%sf%d-", id, i), c))
 	}
-	var pack packer
+	pack := newPacker(t)
+	shown := 0
 	for i, c := range r.Worst {
-		shown := r.caseView(fmt.Sprintf("%ss%d-", id, i), c)
-		if i >= mostPlain {
-			if err := pack.add(t, shown.Exhibit); err != nil {
-				return v, err
-			}
-			shown.Exhibit = nil
+		if pack.full(room) {
+			break
 		}
-		v.Worst = append(v.Worst, shown)
+		view := r.caseView(fmt.Sprintf("%ss%d-", id, i), c)
+		if i < mostPlain {
+			v.Worst = append(v.Worst, view)
+		} else if err := pack.add(view); err != nil {
+			return v, err
+		}
+		shown++
 	}
-	v.Packs, v.Plain, v.PerPack = pack.close(), mostPlain, perPack
+	v.Packs, v.Plain, v.PerPack, v.PerStrings = pack.close(), mostPlain, pack.samples.per, pack.strings.per
 	v.FailuresShown = plural(len(v.Failures), "sample") + " with a failed metric."
 	if len(v.Failures) == mostFailures {
 		v.FailuresShown = fmt.Sprintf("The first %d samples with a failed metric; results.jsonl has them all.",
 			mostFailures)
 	}
-	v.WorstShown = fmt.Sprintf("All %d samples with a score, the lowest score first.", len(v.Worst))
-	if len(v.Worst) < r.scored {
+	v.WorstShown = fmt.Sprintf("All %d samples with a score, the lowest score first.", shown)
+	if shown < r.scored {
 		v.WorstShown = fmt.Sprintf("The %d samples with the lowest scores, of %d; results.jsonl has them all.",
-			len(v.Worst), r.Samples)
+			shown, r.Samples)
 	}
 	return v, nil
 }

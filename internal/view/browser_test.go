@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,10 +27,24 @@ import (
 
 // A visit is a page in a real browser, with what went wrong on it.
 type visit struct {
-	t    *testing.T
-	ctx  context.Context
-	base string
+	t   *testing.T
+	ctx context.Context
+
+	mu   sync.Mutex
 	told []string // errors on the console, and requests elsewhere
+}
+
+func (v *visit) tell(text string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.told = append(v.told, text)
+}
+
+// wrong is what it was told.
+func (v *visit) wrong() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.told)
 }
 
 // browse opens a headless Chromium, or skips the test where there is none.
@@ -48,24 +64,29 @@ func browse(t *testing.T, base string) *visit {
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-dev-shm-usage", true))
 	alloc, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
-	ctx, stop := chromedp.NewContext(alloc)
+	v := &visit{t: t}
+	ctx, stop := chromedp.NewContext(alloc, chromedp.WithErrorf(func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); !strings.HasPrefix(text, "unhandled node event") { // of a browser newer than chromedp
+			v.tell(text)
+		}
+	}))
 	t.Cleanup(stop)
 	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(stop)
-	v := &visit{t: t, ctx: ctx, base: base}
+	v.ctx = ctx
 	chromedp.ListenTarget(ctx, func(event any) {
 		switch e := event.(type) {
 		case *runtime.EventExceptionThrown:
-			v.told = append(v.told, "exception: "+e.ExceptionDetails.Error())
+			v.tell("exception: " + e.ExceptionDetails.Error())
 		case *runtime.EventConsoleAPICalled:
-			v.told = append(v.told, fmt.Sprint("console: ", e.Type, e.Args))
+			v.tell(fmt.Sprint("console: ", e.Type, e.Args))
 		case *cdplog.EventEntryAdded:
 			if !strings.HasSuffix(e.Entry.URL, "/favicon.ico") {
-				v.told = append(v.told, "log: "+e.Entry.Text+" "+e.Entry.URL)
+				v.tell("log: " + e.Entry.Text + " " + e.Entry.URL)
 			}
 		case *network.EventRequestWillBeSent:
-			if to := e.Request.URL; !strings.HasPrefix(to, v.base) && !strings.HasSuffix(to, "/favicon.ico") {
-				v.told = append(v.told, "a request elsewhere: "+to)
+			if to := e.Request.URL; !strings.HasPrefix(to, base) && !strings.HasPrefix(to, "file:") && !strings.HasSuffix(to, "/favicon.ico") {
+				v.tell("a request elsewhere: " + to)
 			}
 		}
 	})
@@ -76,7 +97,7 @@ func browse(t *testing.T, base string) *visit {
 func (v *visit) do(actions ...chromedp.Action) {
 	v.t.Helper()
 	if err := chromedp.Run(v.ctx, actions...); err != nil {
-		v.t.Fatal(err, v.told)
+		v.t.Fatal(err, v.wrong())
 	}
 }
 
@@ -107,7 +128,7 @@ func (v *visit) until(script string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	v.t.Fatalf("%s: %v\n%v\n%s", script, err, v.told, v.value("document.body.innerText"))
+	v.t.Fatalf("%s: %v\n%v\n%s", script, err, v.wrong(), v.value("document.body.innerText"))
 }
 
 // picture writes what is seen to a file, where ASSAY_TEST_PICTURES names a folder for them.
@@ -295,14 +316,11 @@ func TestBrowser(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	v.base = "file://" + file
-	v.do(chromedp.Navigate(v.base))
+	v.do(chromedp.Navigate("file://" + file))
 	v.until(`document.querySelectorAll(".cases .case").length === ` + count)
 	if notes := v.value(`document.querySelector(".notes").textContent`); !strings.Contains(notes, count+" rows of 26 metadata.topic = "+slice) {
 		t.Errorf("the export says %q", notes)
 	}
-	v.base = base
-
 	// While rows are labelled, it is told how far the scores agree, and that such labels are no random sample.
 	v.do(chromedp.Navigate(base + "?show=labels&sort=low"))
 	v.until(`document.querySelector(".panel .note-line") !== null`)
@@ -344,7 +362,7 @@ func TestBrowser(t *testing.T) {
 	if len(pdf) < 1000 {
 		t.Error("it cannot be printed")
 	}
-	for _, what := range v.told {
+	for _, what := range v.wrong() {
 		t.Error(what)
 	}
 }

@@ -152,6 +152,9 @@ func (a address) histogram(i int, m runs.Metric, of *index.Counts, all index.Cou
 
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
 
+// signed is a number with a minus sign that is as wide as a plus.
+func signed(v float64) string { return strings.Replace(exhibit.Number(v), "-", "−", 1) }
+
 // within is the part of a metric's range that a bar is of.
 func within(m runs.Metric, bin int) string {
 	step := (m.Max - m.Min) / index.Bins
@@ -230,9 +233,9 @@ func scatterOf(ctx context.Context, a address, x *index.Index) (*scatter, error)
 	}
 	s.Lines = append(s.Lines, rows(n)+" with both scores"+map[bool]string{true: ", of many more", false: ""}[t.More])
 	if e, err := stats.Spearman(xs, ys, stats.Options{Err: ctx.Err}); err == nil {
-		line := "rank correlation (Spearman) " + exhibit.Number(e.Value)
+		line := "rank correlation (Spearman) " + signed(e.Value)
 		if i := e.Interval; i != nil {
-			line += fmt.Sprintf(", 95%% interval %s to %s", exhibit.Number(i.Lo), exhibit.Number(i.Hi))
+			line += fmt.Sprintf(", 95%% interval %s to %s", signed(i.Lo), signed(i.Hi))
 		}
 		if n > mostRanked {
 			line += fmt.Sprintf(", of the first %s", thousands(mostRanked))

@@ -1,5 +1,6 @@
 "use strict";
-// The samples after the first are packed: the markup of several, which the server's templates wrote, deflated.
+// The samples after the first are packed: their lines in the list, the markup below them, which the server's templates wrote,
+// and the sentences in it, each of which is kept once.
 async function unpack(pack) {
   const bytes = Uint8Array.from(atob(pack.value.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
@@ -9,35 +10,70 @@ async function unpack(pack) {
 for (const run of document.querySelectorAll(".run")) {
   const input = run.querySelector(".filter");
   if (!input) continue;
-  const holder = run.querySelector(".cases"), plain = Number(holder.dataset.plain), size = Number(holder.dataset.perPack);
-  const packs = Array.from(run.querySelectorAll(".pack"), (e) => ({ value: e.value, parts: null }));
-  const cases = Array.from(holder.querySelectorAll(".case"), (e, i) => ({ e, i, text: null }));
+  const holder = run.querySelector(".cases"), plain = Number(holder.dataset.plain);
+  const packs = (kind) => Array.from(run.querySelectorAll(".pack." + kind), (e) => ({ value: e.value, parts: null }));
+  const lines = packs("lines"), samples = packs("samples"), sentences = packs("strings");
+  const part = async (list, per, i) => {
+    const pack = list[Math.floor(i / per)];
+    return (await (pack.parts ||= unpack(pack)))[i % per];
+  };
 
-  const markup = (i) => {
-    const pack = packs[Math.floor((i - plain) / size)];
-    pack.parts ||= unpack(pack);
-    return pack.parts.then((parts) => parts[(i - plain) % size]);
+  // markup is that of a packed sample, with its sentences.
+  const markup = async (i) => {
+    const pieces = (await part(samples, Number(holder.dataset.samples), i - plain)).split(/\x01([0-9a-z]*)\x02/);
+    let last = -1;
+    for (let k = 1; k < pieces.length; k += 2) {
+      last = pieces[k] === "" ? last + 1 : parseInt(pieces[k], 36);
+      pieces[k] = await part(sentences, Number(holder.dataset.strings), last);
+    }
+    return pieces.join("");
+  };
+
+  const cases = [];
+  const take = () => {
+    for (let e = cases.length ? cases[cases.length - 1].e.nextElementSibling : holder.firstElementChild; e; e = e.nextElementSibling) {
+      const c = { e, i: cases.length, text: null };
+      cases.push(c);
+      if (c.i >= plain) e.addEventListener("toggle", () => e.open && fill(c));
+    }
   };
   const fill = async (c) => {
-    if (c.i < plain || c.e.querySelector(".frame")) return;
+    if (c.e.querySelector(".frame")) return;
     const frame = document.createElement("div");
     frame.className = "frame";
     c.e.append(frame);
     frame.innerHTML = await markup(c.i);
   };
-  for (const c of cases) if (c.i >= plain) c.e.addEventListener("toggle", () => c.e.open && fill(c));
+  take();
 
-  const parser = document.createElement("template"); // whose content is inert
+  // more lists more lines, as the end of the list comes into sight, or at once before they are searched.
+  const end = run.querySelector(".more");
+  let listing = null;
+  const more = async () => {
+    await listing;
+    if (!lines.length) return;
+    listing = unpack(lines.shift());
+    holder.insertAdjacentHTML("beforeend", (await listing).join(""));
+    take();
+    if (!lines.length) end.remove();
+  };
+  if (end) {
+    end.querySelector("button").addEventListener("click", more);
+    new IntersectionObserver((seen) => seen.some((s) => s.isIntersecting) && more(), { rootMargin: "1000px" }).observe(end);
+  }
+
+  const letters = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&#34;": '"', "&#39;": "'", "&#43;": "+" };
   const textOf = async (c) => {
     if (c.i < plain) return c.e.textContent.toLowerCase();
-    parser.innerHTML = await markup(c.i);
-    return (c.e.querySelector("summary").textContent + parser.content.textContent).toLowerCase();
+    const below = (await markup(c.i)).replace(/<[^>]*>/g, " ").replace(/&(amp|lt|gt|#34|#39|#43);/g, (e) => letters[e]);
+    return (c.e.querySelector("summary").textContent + below).toLowerCase();
   };
   const shown = run.querySelector(".shown");
   let turn = 0;
   input.addEventListener("input", async () => {
     const mine = ++turn;
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    while (words.length && lines.length) await more();
     let n = 0;
     for (const c of cases) {
       if (words.length && c.text === null) c.text = await textOf(c);

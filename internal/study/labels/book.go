@@ -121,10 +121,9 @@ func (b *Book) Labels() map[string]float64 {
 	return of
 }
 
-// Chosen says what labels of rows that were browsed are not.
-const Chosen = "they are no random sample of the run, so that what they say is of those rows alone, and an estimate of the " +
-	"whole run from them is biased, by how much cannot be told; assay label picks rows at random, and assay label --pick active " +
-	"with known chances: labels of such rows are valid"
+// Chosen says what labels of rows that were browsed are not, after a count of them.
+const Chosen = "they are no random sample of the run, so what follows from them for the whole run is biased, by how much cannot " +
+	"be told; labels of rows that assay label draws at random, or with known chances (--pick active), are valid"
 
 // A Pick says how a sample was picked. The zero Pick is that each was as likely.
 type Pick struct {
