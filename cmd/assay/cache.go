@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/assay-eval/assay/backend/cache"
 	"github.com/assay-eval/assay/internal/stack"
+	"github.com/assay-eval/assay/internal/units"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/pflag"
 )
@@ -56,7 +55,7 @@ func cacheStats(ctx context.Context, s *std, f *pflag.FlagSet, args []string) er
 		if *format == "json" {
 			return s.json(st)
 		}
-		fmt.Fprintf(s.out, "%s\n%d answers in %s", st.Path, st.Entries, size(st.Bytes))
+		fmt.Fprintf(s.out, "%s\n%d answers in %s", st.Path, st.Entries, units.Size(st.Bytes))
 		if asked := st.TotalHits + st.TotalMisses; asked > 0 {
 			fmt.Fprintf(s.out, "; %.1f%% of %d questions were answered from it",
 				100*float64(st.TotalHits)/float64(asked), asked)
@@ -67,7 +66,7 @@ func cacheStats(ctx context.Context, s *std, f *pflag.FlagSet, args []string) er
 		}
 		t := s.table("model", "engine", "answers to", "entries", "size")
 		for _, g := range st.Groups {
-			t.AppendRow(table.Row{g.Model, g.Engine, g.Op, g.Entries, size(g.Bytes)})
+			t.AppendRow(table.Row{g.Model, g.Engine, g.Op, g.Entries, units.Size(g.Bytes)})
 		}
 		t.Render()
 		return nil
@@ -80,13 +79,13 @@ func cachePrune(ctx context.Context, s *std, f *pflag.FlagSet, args []string) er
 	if err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	olderThan, err := parseAge(*age)
+	olderThan, err := units.ParseAge(*age)
 	if err != nil {
-		return usageError{err}
+		return usagef("--older-than %v", err)
 	}
-	maxBytes, err := parseSize(*most)
+	maxBytes, err := units.ParseSize(*most)
 	if err != nil {
-		return usageError{err}
+		return usagef("--max-size %v", err)
 	}
 	if olderThan == 0 && maxBytes == 0 {
 		return usageError{withHint(errors.New("nothing to prune by"), "--older-than 30d, --max-size 2GB, or both")}
@@ -94,7 +93,7 @@ func cachePrune(ctx context.Context, s *std, f *pflag.FlagSet, args []string) er
 	return withStore(s, func(store *cache.Store) error {
 		p, err := store.Prune(ctx, olderThan, maxBytes)
 		if err == nil {
-			s.note("removed %d answers, %s", p.Entries, size(p.Bytes))
+			s.note("removed %d answers, %s", p.Entries, units.Size(p.Bytes))
 		}
 		return err
 	})
@@ -155,35 +154,4 @@ func importFile(ctx context.Context, s *std, store *cache.Store, path string) (c
 		return store.Merge(ctx, path)
 	}
 	return store.Import(ctx, until(ctx, in))
-}
-
-// parseAge reads a duration that may be in days: "30d".
-func parseAge(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseFloat(days, 64); err == nil && n > 0 && n < 36500 {
-			return time.Duration(n * 24 * float64(time.Hour)), nil
-		}
-	} else if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return d, nil
-	}
-	return 0, fmt.Errorf("--older-than %q: write 30d, 12h or the like", text)
-}
-
-// parseSize reads a number of bytes with a unit: "2GB".
-func parseSize(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	number := strings.TrimRight(strings.ToUpper(text), "KMGTB")
-	units := map[string]float64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "K": 1e3, "M": 1e6,
-		"G": 1e9, "T": 1e12}
-	unit, known := units[strings.ToUpper(text)[len(number):]]
-	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !known || !(n > 0) || n*unit > 1e18 {
-		return 0, fmt.Errorf("--max-size %q: write 2GB, 500MB or the like", text)
-	}
-	return int64(n * unit), nil
 }

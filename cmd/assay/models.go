@@ -12,6 +12,7 @@ import (
 	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/internal/installed"
 	"github.com/assay-eval/assay/internal/report"
+	"github.com/assay-eval/assay/internal/units"
 	"github.com/assay-eval/assay/models"
 	"github.com/jedib0t/go-pretty/v6/table"
 )
@@ -71,7 +72,7 @@ func listModels(ctx context.Context, s *std, home string, args []string) error {
 		if r.Error != "" {
 			s.warn("%s: %s", r.Name, r.Error)
 		}
-		t.AppendRow(table.Row{r.Name, r.Kind(), size(r.Size), r.Quantisation, r.Context, r.Backend})
+		t.AppendRow(table.Row{r.Name, r.Kind(), units.Size(r.Size), r.Quantisation, r.Context, r.Backend})
 	}
 	t.Render()
 	return nil
@@ -109,7 +110,7 @@ func printModel(s *std, m *models.Model, r *installed.Report) {
 			fmt.Fprintf(s.out, "%-12s  %s\n", name, report.Printable(text))
 		}
 	}
-	line("file", "%s, %s", info.Path, size(info.Size))
+	line("file", "%s, %s", info.Path, units.Size(info.Size))
 	line("digest", "%s", r.Digest)
 	line("kind", "%s", installed.Kind(info))
 	line("model", "%s", info.Summary())
@@ -122,7 +123,7 @@ func printModel(s *std, m *models.Model, r *installed.Report) {
 	line("layers", "%d", info.Layers)
 	line("vocabulary", "%d", info.Vocabulary)
 	if info.KVBytes > 0 {
-		line("cache", "%s a token", size(info.KVBytes))
+		line("cache", "%s a token", units.Size(info.KVBytes))
 	}
 	if installed.Kind(info) == "judge" {
 		template := "none: messages are given as plain paragraphs"

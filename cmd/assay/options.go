@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"strings"
 
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/stack"
@@ -69,12 +66,12 @@ func (o *stackOptions) addModel(f *pflag.FlagSet, role backend.Role) {
 
 func (o *stackOptions) addModelAs(f *pflag.FlagSet, role backend.Role, usage string) {
 	if o.Models == nil {
-		o.Models = make(map[backend.Role]string)
+		o.Models = make(map[backend.Role]string) // a worker's queue adds to it
 	}
 	if o.several {
 		usage += "; NAME=`REF` is one that metrics ask as METRIC@NAME, repeatable"
 	}
-	f.Var(&modelFlag{kind: role, several: o.several, models: o.Models}, stack.Flag(role), usage)
+	f.Var(&modelFlag{kind: role, several: o.several, models: &o.Options}, stack.Flag(role), usage)
 }
 
 // modelUsage says how the user names the model of a role.
@@ -96,38 +93,11 @@ func modelUsage(role backend.Role) string {
 type modelFlag struct {
 	kind    backend.Role
 	several bool
-	models  map[backend.Role]string // of all kinds
+	models  *stack.Options
 }
 
-// Set takes one more model; "" is none. What stands before the first = is a name if it could be one: a path can begin
-// with ./
-func (m *modelFlag) Set(text string) error {
-	if text == "" {
-		return nil
-	}
-	name, ref, named := strings.Cut(text, "=")
-	if err := backend.CheckRoleName(name); !named || strings.ContainsAny(name, `/\:`) {
-		name, ref = "", text
-	} else if err != nil {
-		return err
-	}
-	role := m.kind.Named(name)
-	before, twice := m.models[role]
-	switch {
-	case ref == "":
-		return errors.New("it names no model")
-	case name != "" && !m.several:
-		return errors.New("this command asks one model of the kind, so it needs no name")
-	case twice && name != "":
-		return fmt.Errorf("%s is %s already", name, before)
-	case twice && m.several:
-		return fmt.Errorf("%s is named already: of several models, each needs a name, NAME=REF", before)
-	case twice:
-		return fmt.Errorf("%s is named already, and this command asks one model of the kind", before)
-	}
-	m.models[role] = ref
-	return nil
-}
+// Set takes one more model.
+func (m *modelFlag) Set(text string) error { return m.models.Name(m.kind, text, m.several) }
 
 // String is for pflag, which shows defaults: there are none.
 func (m *modelFlag) String() string { return "" }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -70,21 +69,9 @@ func (o *reportOptions) gate(s *std) (*gate.Gate, report.View, error) {
 			g.Rows = 10
 		}
 	}
-	var errs []error
-	var err error
-	g.Thresholds, err = parseThresholds(o.under)
-	errs = append(errs, err)
-	v.Passes, err = parseThresholds(o.passes)
-	errs = append(errs, err)
-	for _, p := range v.Passes {
-		if p.Held != (report.Held{}) {
-			errs = append(errs, fmt.Errorf("--pass %s takes a number alone: it is held against each draw", p.Metric))
-		}
-	}
-	for _, text := range o.drops {
-		d, err := gate.ParseDrop(text)
-		g.Drops, errs = append(g.Drops, d), append(errs, err)
-	}
+	passes, err := gate.ParsePasses(o.passes)
+	errs := []error{g.Hold(o.under, o.drops), err}
+	v.Passes = passes
 	given, err := runs.LoadCalibrations(o.maps)
 	errs = append(errs, err)
 	for i := range given {
@@ -125,7 +112,10 @@ func (o *reportOptions) report(ctx context.Context, s *std, g *gate.Gate, view r
 	if err != nil {
 		return err
 	}
-	return failed(shown.Verdicts)
+	if err := gate.Missed(shown.Verdicts); err != nil {
+		return thresholdError{err}
+	}
+	return nil
 }
 
 // texts gives a report the samples that its page shows. Without their dataset it shows the scores and findings alone.
@@ -135,31 +125,4 @@ func (s *std) texts(ctx context.Context, r *report.Report) {
 	if r.Texts, err = source.Samples(ctx, &runs.Run{Dir: r.Dir, Manifest: r.Manifest}, r.Shown()); err != nil {
 		s.note("%s is shown without the texts of its samples: %v", r.Dir, err)
 	}
-}
-
-// parseThresholds reads a list of METRIC=VALUE.
-func parseThresholds(list []string) ([]report.Threshold, error) {
-	var thresholds []report.Threshold
-	for _, text := range list {
-		t, err := report.ParseThreshold(text)
-		if err != nil {
-			return nil, err
-		}
-		thresholds = append(thresholds, t)
-	}
-	return thresholds, nil
-}
-
-// failed reports the thresholds that were missed.
-func failed(verdicts []report.Verdict) error {
-	var errs []error
-	for _, v := range verdicts {
-		if !v.Passed {
-			errs = append(errs, fmt.Errorf("%s: %s: %s", v.Run, v.What(), v.Why))
-		}
-	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return thresholdError{errors.Join(errs...)}
 }

@@ -16,8 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/assay-eval/assay/internal/meter"
 	"github.com/assay-eval/assay/internal/report"
 	"github.com/assay-eval/assay/internal/runs"
@@ -179,9 +177,6 @@ func parse(f *pflag.FlagSet, args []string, min, max int) error {
 
 // duration prints d for people: 0:07, 12:40, 3:05:10.
 func duration(d time.Duration) string { return meter.Duration(d) }
-
-// size prints a number of bytes for people: 637 MB.
-func size(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
 
 // json prints v, indented, on standard output.
 func (s *std) json(v any) error {

@@ -38,28 +38,7 @@ func TestExit(t *testing.T) {
 	check(cancelled, errors.New("disk full"), exitFailed, "disk full")
 }
 
-func TestUnits(t *testing.T) {
-	if d, err := parseAge("30d"); err != nil || d != 720*time.Hour {
-		t.Errorf("30d is %v, %v", d, err)
-	}
-	if n, err := parseSize("2.5gb"); err != nil || n != 2.5e9 {
-		t.Errorf("2.5gb is %v, %v", n, err)
-	}
-	for _, text := range []string{"d", "-3d", "0h", "x", "NaNd"} {
-		if _, err := parseAge(text); err == nil {
-			t.Errorf("%q was taken for an age", text)
-		}
-	}
-	for _, text := range []string{"GB", "-1GB", "0", "1GG", "1e30", "NaN"} {
-		if _, err := parseSize(text); err == nil {
-			t.Errorf("%q was taken for a size", text)
-		}
-	}
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 637e6: "637 MB", 12e9: "12 GB"} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %q, want %q", n, got, want)
-		}
-	}
+func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0:00", 67 * time.Second: "1:07", 3*time.Hour + 5*time.Second: "3:00:05",
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/assay-eval/assay/internal/tune"
+	"github.com/assay-eval/assay/internal/units"
 	"github.com/assay-eval/assay/models"
 	"github.com/jedib0t/go-pretty/v6/table"
 )
@@ -67,7 +68,7 @@ func printSpeeds(s *std, speeds []models.Speed, chosen string) {
 		if v.Weights == chosen {
 			mark = "chosen"
 		}
-		t.AppendRow(table.Row{v.Weights, size(v.Size), fmt.Sprintf("%.0f", v.Prompt), fmt.Sprintf("%.0f", v.Reply),
+		t.AppendRow(table.Row{v.Weights, units.Size(v.Size), fmt.Sprintf("%.0f", v.Prompt), fmt.Sprintf("%.0f", v.Reply),
 			fmt.Sprintf("%.1f", v.Calls), mark})
 	}
 	t.Render()

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/disk"
 	"github.com/shirou/gopsutil/v4/mem"
@@ -24,6 +23,7 @@ import (
 	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/backend/openai"
 	"github.com/assay-eval/assay/internal/installed"
+	"github.com/assay-eval/assay/internal/units"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 )
@@ -81,9 +81,6 @@ func (d *doctor) say(thing string, st Status, mend, format string, args ...any) 
 	d.checks = append(d.checks, Check{thing, st, fmt.Sprintf(format, args...), mend})
 }
 
-// size is a number of bytes as people read it.
-func size(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
-
 // machine describes the processor and the memory.
 func (d *doctor) machine() {
 	cores, err := cpu.Counts(false)
@@ -92,7 +89,7 @@ func (d *doctor) machine() {
 	}
 	memory := "memory unknown"
 	if vm, err := mem.VirtualMemory(); err == nil {
-		memory = fmt.Sprintf("%s of memory, %s free", size(int64(vm.Total)), size(int64(vm.Available)))
+		memory = fmt.Sprintf("%s of memory, %s free", units.Size(int64(vm.Total)), units.Size(int64(vm.Available)))
 	}
 	d.say("machine", Good, "", "%s/%s, %d cores, %s", runtime.GOOS, runtime.GOARCH, cores, memory)
 }
@@ -116,9 +113,9 @@ func (d *doctor) folder() {
 		d.say("folder", Good, "", "%s", d.home)
 	case usage.Free < 2e9:
 		d.say("folder", Fair, "a model takes 0.5 GB and more: make room", "%s, only %s free", d.home,
-			size(int64(usage.Free)))
+			units.Size(int64(usage.Free)))
 	default:
-		d.say("folder", Good, "", "%s, %s free", d.home, size(int64(usage.Free)))
+		d.say("folder", Good, "", "%s, %s free", d.home, units.Size(int64(usage.Free)))
 	}
 }
 
@@ -166,8 +163,8 @@ func (d *doctor) onnx() bool {
 func (d *doctor) cards(dir string) {
 	d.gpus = library.GPUs()
 	for _, g := range d.gpus {
-		d.say("gpu", Good, "", "%s: %s, %s of memory, %s free", g.Name, g.Description, size(int64(g.Total)),
-			size(int64(g.Free)))
+		d.say("gpu", Good, "", "%s: %s, %s of memory, %s free", g.Name, g.Description, units.Size(int64(g.Total)),
+			units.Size(int64(g.Free)))
 	}
 	kind, err := library.GPUKind(dir)
 	switch {
@@ -234,7 +231,7 @@ func (d *doctor) models() (local, encoders bool) {
 func (d *doctor) model(m models.Model, info *gguf.Info) (judge bool) {
 	kind := installed.Kind(info)
 	what := fmt.Sprintf("%s, %s %s, %s, context %d%s",
-		kind, info.Architecture, info.Quantisation, size(info.Size), info.Context, d.place(m, info))
+		kind, info.Architecture, info.Quantisation, units.Size(info.Size), info.Context, d.place(m, info))
 	vm, err := mem.VirtualMemory()
 	switch {
 	case m.Err != nil:
@@ -269,7 +266,7 @@ func (d *doctor) place(m models.Model, info *gguf.Info) string {
 	where := strings.Join(names, " and ")
 	need := info.Size + 16*int64(min(info.Context, 4096))*info.KVBytes
 	if need > free {
-		return fmt.Sprintf("; needs some %s with its cache, more than the %s free on %s", size(need), size(free), where)
+		return fmt.Sprintf("; needs some %s with its cache, more than the %s free on %s", units.Size(need), units.Size(free), where)
 	}
 	return "; fits whole on " + where
 }
@@ -294,7 +291,7 @@ func (d *doctor) cache(ctx context.Context, with func(func(*cache.Store) error) 
 		}
 		st, err := store.Stats(ctx)
 		if err == nil {
-			d.say("cache", Good, "", "%d answers, %s, %s", st.Entries, size(st.Bytes), path)
+			d.say("cache", Good, "", "%d answers, %s, %s", st.Entries, units.Size(st.Bytes), path)
 		}
 		return err
 	})

@@ -1,6 +1,10 @@
 package stack
 
 import (
+	"errors"
+	"fmt"
+	"strings"
+
 	"github.com/assay-eval/assay/backend"
 	"github.com/assay-eval/assay/internal/runs"
 	"github.com/assay-eval/assay/metrics"
@@ -19,6 +23,39 @@ func Flag(role backend.Role) string {
 		return "sample-model"
 	}
 	return ""
+}
+
+// Name takes the user's word for one more model of a kind: REF, or NAME=REF where there may be several. "" is none. What
+// stands before the first = is a name if it could be one: a path can begin with ./
+func (o *Options) Name(kind backend.Role, text string, several bool) error {
+	if text == "" {
+		return nil
+	}
+	name, ref, named := strings.Cut(text, "=")
+	if err := backend.CheckRoleName(name); !named || strings.ContainsAny(name, `/\:`) {
+		name, ref = "", text
+	} else if err != nil {
+		return err
+	}
+	role := kind.Named(name)
+	before, twice := o.Models[role]
+	switch {
+	case ref == "":
+		return errors.New("it names no model")
+	case name != "" && !several:
+		return errors.New("this command asks one model of the kind, so it needs no name")
+	case twice && name != "":
+		return fmt.Errorf("%s is %s already", name, before)
+	case twice && several:
+		return fmt.Errorf("%s is named already: of several models, each needs a name, NAME=REF", before)
+	case twice:
+		return fmt.Errorf("%s is named already, and this command asks one model of the kind", before)
+	}
+	if o.Models == nil {
+		o.Models = make(map[backend.Role]string)
+	}
+	o.Models[role] = ref
+	return nil
 }
 
 // Names lists the roles with names that the user gave models for.

@@ -99,3 +99,27 @@ func TestFlag(t *testing.T) {
 		}
 	}
 }
+
+// A model is taken by its name among several, by its path whatever that holds, and never twice.
+func TestName(t *testing.T) {
+	o := new(Options)
+	check := func(text string, several bool, want string) {
+		t.Helper()
+		switch err := o.Name(backend.Judge, text, several); {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	check("", false, "")
+	check("small=a.gguf", true, "")
+	check("small=b.gguf", true, "small is a.gguf already")
+	check("large=", true, "it names no model")
+	check("1=b.gguf", true, "is no name for a model")
+	check("other=b.gguf", false, "it needs no name")
+	check("./a=b.gguf", false, "")
+	check("c.gguf", false, "./a=b.gguf is named already, and this command asks one")
+	check("c.gguf", true, "./a=b.gguf is named already: of several models")
+	if len(o.Models) != 2 || o.Models[backend.Judge.Named("small")] != "a.gguf" || o.Models[backend.Judge] != "./a=b.gguf" {
+		t.Errorf("%v", o.Models)
+	}
+}

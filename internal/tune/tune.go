@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/disk"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/assay-eval/assay/backend/onnx"
 	"github.com/assay-eval/assay/internal/installed"
 	"github.com/assay-eval/assay/internal/runs"
+	"github.com/assay-eval/assay/internal/units"
 	"github.com/assay-eval/assay/models"
 	"github.com/assay-eval/assay/models/gguf"
 )
@@ -58,16 +58,13 @@ func candidates(info *gguf.Info) (list []weightsType, left []string) {
 		case strings.EqualFold(t.name, info.Quantisation):
 		case t.size(info) > mostGrowth*info.Size:
 			left = append(left, fmt.Sprintf("%s is left out: it would take %s for the %s that the file has",
-				t.name, bytes(t.size(info)), bytes(info.Size)))
+				t.name, units.Size(t.size(info)), units.Size(info.Size)))
 		default:
 			list = append(list, t)
 		}
 	}
 	return list, left
 }
-
-// bytes prints a size for people: "637 MB".
-func bytes(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
 
 // A Tuner makes faster files of one model.
 type Tuner struct {
@@ -201,7 +198,7 @@ func (t *Tuner) requantise(ctx context.Context, w weightsType) (string, error) {
 	if usage, err := disk.Usage(t.dir); err == nil && usage.Free < uint64(need) {
 		return "", fmt.Errorf("it takes about %s on the disk of %s, which has %s free: make room, or set ASSAY_HOME "+
 			"to a folder on another disk",
-			bytes(need), filepath.Dir(t.dir), bytes(int64(usage.Free)))
+			units.Size(need), filepath.Dir(t.dir), units.Size(int64(usage.Free)))
 	}
 	path := filepath.Join(t.dir, w.name+".gguf")
 	return path, llama.Quantize(ctx, t.engine.Dir, t.model.Path, path, w.name)
@@ -231,7 +228,7 @@ func (t *Tuner) Keep(c *Choice, name string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.say("made %s, %s (%s)", made.Name, bytes(made.Record.Size), made.Record.Digest)
+	t.say("made %s, %s (%s)", made.Name, units.Size(made.Record.Size), made.Record.Digest)
 	r.Model, r.Record = made.Name, made.Record
 	return r, nil
 }
