@@ -47,6 +47,18 @@ func TestEncoder(t *testing.T) {
 	})
 }
 
+// TestTour runs testdata/real/tour.txtar: the commands of README from a trace to a picture.
+func TestTour(t *testing.T) {
+	env := real(t, "ASSAY_TEST_LIB")
+	asset, err := filepath.Abs(filepath.Join("..", "..", "models", "assets", "encoder-judge.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	realScript(t, "tour.txtar", map[string]string{
+		"ASSAY_LLAMA_LIB": env[0], "ENCODER": asset, "OLLAMA_HOST": "http://127.0.0.1:9",
+	})
+}
+
 // TestTrain runs testdata/real/train.txtar: a judge of one's own, with the training script, from the judge that comes
 // with Assay.
 func TestTrain(t *testing.T) {

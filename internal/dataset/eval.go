@@ -84,6 +84,9 @@ func readEval(samples []*zip.File) iter.Seq2[record, error] {
 }
 
 func readEntry(f *zip.File) ([]byte, error) {
+	if f.Flags&1 != 0 {
+		return nil, errors.New("it is encrypted")
+	}
 	r, err := f.Open()
 	if err != nil {
 		return nil, err

@@ -75,6 +75,9 @@ func TestTraces(t *testing.T) {
 			Group: "s1", Contexts: both, ContextIDs: ids, ToolCalls: called}, nil},
 		"promptfoo.json": {"promptfoo", metrics.Sample{ID: "test-0/prompt-0", Group: "test-0", Contexts: both[:1],
 			References: []string{"At six."}}, nil},
+		// written by promptfoo 0.123.1 itself, with its provider echo
+		"promptfoo_cli.json": {"promptfoo", metrics.Sample{ID: "test-0/prompt-0", Group: "test-0", Contexts: both[:1],
+			References: []string{replied}}, nil},
 		"deepeval.json": {"DeepEval", metrics.Sample{ID: "row-1", Contexts: both, References: []string{"At six."},
 			ReferenceContexts: both[:1], ToolCalls: called}, nil},
 		"ragas.jsonl":     {"Ragas", metrics.Sample{ID: "row-1", Contexts: both, References: []string{"At six."}}, nil},
@@ -107,7 +110,20 @@ func TestTraces(t *testing.T) {
 		}
 	}
 	files, err := os.ReadDir("testdata/traces")
-	if err != nil || len(files) != 28 {
+	if err != nil || len(files) != 29 {
 		t.Errorf("%d files, %v: each must be tested", len(files), err)
+	}
+}
+
+// What promptfoo found wrong is a row like any other.
+func TestPromptfooRows(t *testing.T) {
+	samples, bad, _, err := load(t, "testdata/traces/promptfoo_cli.json", Options{})
+	if err != nil || len(bad) > 0 || len(samples) != 2 {
+		t.Fatalf("%d rows, bad %v: %v", len(samples), bad, err)
+	}
+	s := samples[1]
+	if s.Question != "May dogs come in?" || s.Answer != "All dogs may." || len(s.Contexts) != 2 || s.References != nil ||
+		string(s.Extra["success"]) != "false" || string(s.Extra["score"]) != "0" || !strings.Contains(string(s.Extra["metadata"]), `"dogs"`) {
+		t.Errorf("the second row is %+v", s)
 	}
 }
