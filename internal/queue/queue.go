@@ -76,7 +76,7 @@ func Dial(ctx context.Context, o Options) (*Broker, error) {
 	}
 	options := []nats.Option{
 		nats.Name(o.Name), nats.SetCustomDialer(dialWith{dialer, &refused}), nats.IgnoreDiscoveredServers(), nats.MaxReconnects(-1),
-		nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectBufSize(-1),
+		nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectBufSize(-1), nats.Timeout(tryLimit),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.connected(false)
 			if err != nil {
