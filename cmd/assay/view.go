@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/assay-eval/assay/backend/cache"
@@ -30,10 +31,15 @@ Keys: j and k the next row and the one before, n the next weak one (or the next 
 Search finds rows with all of the words: begin* is the beginning of one, "words in quotation marks" stand so, -word is not
 there, and answer:word is in one column (id, question, answer, contexts, reasons).
 
-Labels go into the file that assay label writes, too, marked as come upon: they are no fair sample for assay ppi.
+Labels go into the file that assay label writes, too, marked as browsed: rows that someone chose while reading are no random
+sample of the run, and assay ppi warns of them. Rows that assay label draws, or assay label --pick active, give labels that hold.
 The page is for this machine alone, asks for nothing from elsewhere, and writes nothing but labels. Indexes over the runs
 are kept in $ASSAY_HOME/cache/view, or else in your data folder; they can be deleted at any time.
 `
+
+// viewMemory is from where on Go collects its garbage harder, in bytes. SQLite and the program itself take some 50 MB beside
+// it; an index over a million rows is then made in less than 200 MB.
+const viewMemory = 110 << 20
 
 // viewOptions holds the flags of assay view.
 type viewOptions struct {
@@ -87,6 +93,7 @@ func (o *viewOptions) run(ctx context.Context, s *std, dirs []string) error {
 		return err
 	}
 	defer store.Close()
+	debug.SetMemoryLimit(viewMemory)
 	token := strings.ToLower(rand.Text())
 	viewer, err := view.Open(ctx, dirs, view.Options{
 		Folder: filepath.Join(home, "cache", "view"), Token: token, Data: o.data, Labels: o.labels, Scale: o.scale,
