@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	mostPlain   = 100      // samples of a page that stand in it as they are: they are read and printed without a script
-	mostPacked  = 14 << 20 // bytes of the packs of a page, which bounds what a browser must read whatever a run holds
-	leastShared = 24       // bytes of a text that is kept once for all samples: less is not worth a number
+	mostPlain   = 100        // samples of a page that stand in it as they are: they are read and printed without a script
+	mostPacked  = 13_000_000 // bytes of the packs of a page, which bounds what a browser must read whatever a run holds
+	leastShared = 24         // bytes of a text that is kept once for all samples: less is not worth a number
 )
 
 // A packer puts samples into as little of a page as they take. Their markup is deflated, so many together; and since what was

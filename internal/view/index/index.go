@@ -50,6 +50,8 @@ type Index struct {
 	packer *zstd.Encoder
 	opener *zstd.Decoder
 
+	patience patience
+
 	mu    sync.Mutex
 	state State
 }
@@ -96,7 +98,8 @@ func Open(run *runs.Run, folder string, data Opener) (*Index, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(whole))
-	x := &Index{run: run, data: data, path: filepath.Join(folder, fmt.Sprintf("%x.db", sum[:8]))}
+	x := &Index{run: run, data: data, path: filepath.Join(folder, fmt.Sprintf("%x.db", sum[:8])),
+		patience: patience{sorted: 30_000, tried: 4000}}
 	x.lock = flock.New(x.path + ".lock")
 	if ok, err := x.lock.TryLock(); err != nil || !ok { // another process shows the same run
 		x.lock = nil

@@ -17,9 +17,13 @@ import (
 const (
 	PageRows    = 50     // of a list
 	MostCounted = 10_000 // rows of a search or filter that are counted
-	mostSorted  = 30_000 // hits of a search that are sorted as they are; of more, the first are found in order
-	mostTried   = 4000   // rows that are tried in their order before all hits are sorted after all
 )
+
+// patience is how long a list is looked for in which way.
+type patience struct {
+	sorted int // hits of a search that are sorted as they are; of more, the first are found in order
+	tried  int // rows that are tried in their order before all hits are sorted after all
+}
 
 // A Filter says which rows are listed, and in which order. Its zero value is all rows, as in the run.
 type Filter struct {
@@ -197,7 +201,7 @@ func (x *Index) List(ctx context.Context, f Filter, from int) ([]Row, error) {
 // many reports whether what a filter looks for, by words and slices, is in so many rows that a page is sooner filled by
 // trying them in their order.
 func (x *Index) many(ctx context.Context, f *Filter) (bool, error) {
-	if list := x.slices(f); len(list) > 0 && list[0].N <= mostSorted {
+	if list := x.slices(f); len(list) > 0 && list[0].N <= x.patience.sorted {
 		return false, nil
 	}
 	m := match(f.Words)
@@ -205,15 +209,15 @@ func (x *Index) many(ctx context.Context, f *Filter) (bool, error) {
 		return m == "" && !f.All(), nil
 	}
 	var n int
-	err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)", m, mostSorted+1).Scan(&n)
-	return n > mostSorted, err
+	err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)", m, x.patience.sorted+1).Scan(&n)
+	return n > x.patience.sorted, err
 }
 
 // tried goes through the rows in their order and tries each. It gives up, with nil, after some thousands.
 func (x *Index) tried(ctx context.Context, f Filter, from int) ([]int, error) {
 	order, needs := f.order()
 	c := x.where(&f, byRow)
-	most := mostTried + 20*from
+	most := x.patience.tried + 20*from
 	query := "SELECT s.id FROM (SELECT * FROM scores s WHERE 1" + needs + " ORDER BY " + order + " LIMIT ?) s WHERE " +
 		c.text.String() + " LIMIT ? OFFSET ?"
 	ids, err := idsOf(ctx, x.db, query, append(append([]any{most}, c.args...), PageRows+1, from)...)
