@@ -80,11 +80,6 @@ func (s *std) through(line func(string)) {
 	s.line = line
 }
 
-// about returns a note that begins with what it is about.
-func (s *std) about(what string) func(format string, args ...any) {
-	return func(format string, args ...any) { s.note(what+": "+format, args...) }
-}
-
 // warn tells the user something that may be wrong.
 func (s *std) warn(format string, args ...any) { s.note("warning: "+format, args...) }
 
