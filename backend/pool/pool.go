@@ -149,7 +149,9 @@ func (p *Pool) Encode(ctx context.Context, req *backend.EncodeRequest) (answer *
 
 // Close closes all engines and ends the probes.
 func (p *Pool) Close() error {
+	p.mu.Lock() // so that no probe is begun any more
 	p.end()
+	p.mu.Unlock()
 	var errs []error
 	for _, s := range p.servers {
 		errs = append(errs, s.Engine.Close())
