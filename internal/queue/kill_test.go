@@ -191,7 +191,10 @@ func TestKills(t *testing.T) {
 	var got book
 	stops := 0
 	for {
-		attempt, stop := context.WithTimeout(t.Context(), time.Duration(2000+rand.IntN(8000))*time.Millisecond)
+		attempt, stop := context.WithCancel(t.Context())
+		if killed.Load() < int64(kills) {
+			attempt, stop = context.WithTimeout(t.Context(), time.Duration(2000+rand.IntN(8000))*time.Millisecond)
+		}
 		b, err := Dial(attempt, Options{Address: "nats://" + line.address, Say: t.Logf})
 		if err == nil {
 			_, err = b.Coordinate(attempt, &Coordinator{Job: job, Samples: testSamples(n), Kept: got.rows, Write: got.write})
