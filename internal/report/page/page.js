@@ -55,11 +55,14 @@ for (const run of document.querySelectorAll(".run")) {
     listing = unpack(lines.shift());
     holder.insertAdjacentHTML("beforeend", (await listing).join(""));
     take();
-    if (!lines.length) end.remove();
+    sight.unobserve(end);
+    if (lines.length) sight.observe(end); // anew: it may be in sight still
+    else end.remove();
   };
+  const sight = new IntersectionObserver((seen) => seen.some((s) => s.isIntersecting) && more(), { rootMargin: "1000px" });
   if (end) {
     end.querySelector("button").addEventListener("click", more);
-    new IntersectionObserver((seen) => seen.some((s) => s.isIntersecting) && more(), { rootMargin: "1000px" }).observe(end);
+    sight.observe(end);
   }
 
   const letters = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&#34;": '"', "&#39;": "'", "&#43;": "+" };

@@ -96,7 +96,8 @@ func makeIndex(t *testing.T, n int) (*Index, []made) {
 // its order.
 func TestLists(t *testing.T) {
 	x, rows := makeIndex(t, 400)
-	if c := x.Now().Column("serial"); c != nil {
+	state := x.Now()
+	if c := state.Column("serial"); c != nil {
 		t.Error("a column of 400 values is taken for one of slices")
 	}
 	given := map[string]float64{}
