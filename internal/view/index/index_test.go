@@ -95,10 +95,10 @@ func makeIndex(t *testing.T, n int) (*Index, []made) {
 // Whatever is asked for, and however it is looked for, the rows are those that a plain search through all of them finds, in
 // its order.
 func TestLists(t *testing.T) {
-	x, rows := makeIndex(t, 400)
+	x, rows := makeIndex(t, 220)
 	state := x.Now()
 	if c := state.Column("serial"); c != nil {
-		t.Error("a column of 400 values is taken for one of slices")
+		t.Error("a column of 220 values is taken for one of slices")
 	}
 	given := map[string]float64{}
 	for _, r := range rows {
@@ -184,7 +184,7 @@ func TestLists(t *testing.T) {
 		}
 	}
 	filters = append(filters, Filter{Failed: true}, Filter{Without: []string{"s0", "s3"}, Sort: Low})
-	for _, p := range []patience{{30_000, 4000}, {3, 40}, {3, 1}, {0, 4000}} {
+	for k, p := range []patience{{30_000, 4000}, {3, 40}, {3, 1}} {
 		x.patience = p
 		for _, f := range filters {
 			want := plain(f)
@@ -204,6 +204,9 @@ func TestLists(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%v %+v:\n%v, want\n%v", p, f, got, want)
 			}
+			if k > 0 {
+				continue // what follows does not go by patience
+			}
 			f.Sort = AsRun
 			ids, more, err := x.Passing(t.Context(), f, 1000)
 			if n := len(plain(f)); err != nil || more || len(ids) != n {
@@ -217,7 +220,7 @@ func TestLists(t *testing.T) {
 	if ids, more, err := x.Passing(t.Context(), Filter{}, 7); err != nil || !more || len(ids) != 7 {
 		t.Errorf("%v %v %v", ids, more, err)
 	}
-	if _, err := x.Find(t.Context(), "s400"); !errors.Is(err, ErrNoRow) {
+	if _, err := x.Find(t.Context(), "s220"); !errors.Is(err, ErrNoRow) {
 		t.Error(err)
 	}
 }
