@@ -49,7 +49,7 @@ func (b *Broker) Coordinate(ctx context.Context, c *Coordinator) (calls runs.Cal
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	w := &coordination{Broker: b, c: c, old: old, changed: make(chan struct{}, 1), open: make(chan unit, mostAhead),
-		workers: map[string]time.Time{}, stored: map[int]bool{}, partly: map[int]int{}, results: len(c.Job.Config.Metrics)}
+		workers: map[string]time.Time{}, heard: map[int]time.Time{}, stored: map[int]bool{}, partly: map[int]int{}, results: len(c.Job.Config.Metrics)}
 	news, err := b.nc.Subscribe(c.Job.news(), w.hear)
 	if err != nil {
 		return calls, err
@@ -98,6 +98,7 @@ type coordination struct {
 	merged  int                  // the last unit whose results are written
 	ahead   int                  // units on the queue whose results are not written
 	workers map[string]time.Time // when each was last heard of
+	heard   map[int]time.Time    // when a worker last spoke of a unit
 	stored  map[int]bool         // units of which a worker said that their results are stored
 	partly  map[int]int          // results of units that are worked on
 	written int                  // results
@@ -126,6 +127,7 @@ func (w *coordination) hear(m *nats.Msg) {
 	if r.Unit > w.merged && r.Unit <= w.merged+mostAhead {
 		w.partly[r.Unit] = max(w.partly[r.Unit], min(r.Done, w.c.Job.Unit*w.results))
 		w.stored[r.Unit] = w.stored[r.Unit] || r.Stored
+		w.heard[r.Unit] = time.Now()
 	}
 	n := len(w.workers)
 	w.mu.Unlock()
@@ -272,7 +274,7 @@ type order struct {
 
 // collect waits for a unit's results, checks and writes them, and removes the unit from the server.
 func (w *coordination) collect(ctx context.Context, u unit) (calls runs.Calls, err error) {
-	began := time.Now()
+	began, waits := time.Now(), 0 // leases
 	for {
 		o, err := w.get(ctx, w.c.Job.results(), u.number)
 		if err != nil {
@@ -294,6 +296,11 @@ func (w *coordination) collect(ctx context.Context, u unit) (calls runs.Calls, e
 		}
 		w.forget()
 		if time.Since(began) > w.c.Job.Lease {
+			if waits++; waits%3 == 0 && w.forgotten(u) {
+				if err := w.deliverAgain(ctx); err != nil {
+					return calls, err
+				}
+			}
 			if err := w.restore(ctx, u); err != nil {
 				return calls, err
 			}
@@ -325,6 +332,25 @@ func (w *coordination) wait(ctx context.Context, u unit) error {
 		case <-w.changed:
 		}
 	}
+}
+
+// forgotten reports whether no worker spoke of a unit for two leases.
+func (w *coordination) forgotten(u unit) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(w.heard[u.number]) > 2*w.c.Job.Lease
+}
+
+// deliverAgain has the server begin anew with what it has on the queue: one that was killed may have lost count of what it
+// gave out. What is worked on is given out twice, and merged once.
+func (w *coordination) deliverAgain(ctx context.Context) error {
+	return w.try(ctx, "beginning the queue anew", func(ctx context.Context) error {
+		err := w.js.DeleteConsumer(ctx, w.c.Job.stream(), consumer)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil
+		}
+		return err
+	})
 }
 
 // restore puts a unit on the queue again if its message or its rows are lost.
@@ -437,6 +463,7 @@ func (w *coordination) done(ctx context.Context, u unit) error {
 	defer w.mu.Unlock()
 	w.ahead--
 	delete(w.stored, u.number)
+	delete(w.heard, u.number)
 	return nil
 }
 

@@ -76,7 +76,7 @@ func Dial(ctx context.Context, o Options) (*Broker, error) {
 	}
 	options := []nats.Option{
 		nats.Name(o.Name), nats.SetCustomDialer(dialWith{dialer, &refused}), nats.IgnoreDiscoveredServers(), nats.MaxReconnects(-1),
-		nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectBufSize(-1), nats.Timeout(tryLimit),
+		nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectBufSize(-1), nats.Timeout(tryLimit), nats.PingInterval(tryLimit),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.connected(false)
 			if err != nil {
@@ -196,8 +196,16 @@ const (
 func (b *Broker) try(ctx context.Context, what string, do func(context.Context) error) error {
 	began := time.Now()
 	said := began
+	silent := 0 // tries in a row that had no answer
 	for wait := shortWait; ; wait = min(2*wait, longWait) {
 		err := b.once(ctx, do)
+		if silent++; !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
+			silent = 0
+		}
+		if silent == 2 { // the server may have forgotten this connection
+			silent = 0
+			b.nc.ForceReconnect()
+		}
 		switch {
 		case err == nil:
 			return nil
