@@ -214,10 +214,12 @@ func (s *suite) testCancelInTheMiddle(t *testing.T) {
 		errs := make([]error, 3)
 		for i := range errs {
 			wg.Go(func() {
+				req := s.long(fmt.Sprintf("Tell a very long story about %d sailors, with many chapters.", 3*try+i+2))
 				ctx, cancel := context.WithTimeout(t.Context(), took*time.Duration(i+1)/2)
 				defer cancel()
-				req := s.long(fmt.Sprintf("Tell a very long story about %d sailors, with many chapters.", 3*try+i+2))
-				_, errs[i] = s.b.Generate(ctx, req)
+				if ctx.Err() == nil { // on a busy machine it may be over before the call
+					_, errs[i] = s.b.Generate(ctx, req)
+				}
 			})
 		}
 		wg.Wait()
