@@ -19,12 +19,11 @@ func (s *std) meterOf(unit string, total, kept int) meter.Options {
 	o := meter.Options{Unit: unit, Total: total, Kept: kept, Say: func(line string) { s.note("%s", line) }}
 	if s.errTerm {
 		o.Out, o.Through = s.err, s.through
-		o.Width = func() int {
-			const usual = 80
-			if width, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && width > 0 {
-				return width
-			}
-			return usual
+		const usual = 80
+		if width, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && width > 0 {
+			o.Width = width
+		} else {
+			o.Width = usual
 		}
 	}
 	return o

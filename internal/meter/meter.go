@@ -26,7 +26,7 @@ type Options struct {
 
 	// Of a terminal; where Out is nil, there are plain lines alone.
 	Out     io.Writer
-	Width   func() int                    // in columns, now
+	Width   int                           // in columns
 	Through func(print func(line string)) // has what else is said printed by print, or as before if it is nil
 }
 
@@ -78,6 +78,11 @@ func (m *Meter) draw() {
 	m.bar.SetOutputWriter(m.o.Out)
 	m.bar.SetUpdateFrequency(drawn)
 	m.bar.SetTrackerPosition(progress.PositionLeft)
+	m.bar.SetTerminalWidth(max(m.o.Width, least)) // once: the library does not guard it
+	m.bar.SetTrackerLength(30)
+	if m.o.Width < narrow {
+		m.bar.SetTrackerLength(10)
+	}
 	style := progress.StyleBlocks
 	style.Options = progress.StyleOptions{PercentFormat: "%4.0f%%", Separator: "  "}
 	style.Visibility = progress.StyleVisibility{Percentage: true, Tracker: true, Pinned: true}
@@ -113,17 +118,12 @@ func (m *Meter) tell() {
 	}
 }
 
-// refresh puts what is known now before the terminal, in its width.
+// Widths of a terminal, in columns: where little is said, and what is taken for one that says less.
+const narrow, least = 100, 20
+
+// refresh puts what is known now before the terminal.
 func (m *Meter) refresh() {
-	const narrow, least = 100, 20
-	width := max(m.o.Width(), least)
-	length := 30
-	if width < narrow {
-		length = 10
-	}
-	m.bar.SetTerminalWidth(width)
-	m.bar.SetTrackerLength(length)
-	m.bar.SetPinnedMessages(m.models(width < narrow)...)
+	m.bar.SetPinnedMessages(m.models(m.o.Width < narrow)...)
 	m.tracker.UpdateMessage(m.summary())
 	m.mu.Lock()
 	defer m.mu.Unlock()

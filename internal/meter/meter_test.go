@@ -76,7 +76,7 @@ func TestTerminal(t *testing.T) {
 			var mu sync.Mutex
 			var out bytes.Buffer
 			var say func(string)
-			m := New(Options{Unit: "rows", Total: 1000, Parts: []string{"a"}, Models: func() []Model { return models }, Width: func() int { return width },
+			m := New(Options{Unit: "rows", Total: 1000, Parts: []string{"a"}, Models: func() []Model { return models }, Width: width,
 				Out: locked{&mu, &out}, Through: func(print func(string)) { say = print }})
 			for range 400 {
 				m.Done("a", false)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,9 @@ func TestAnswersGoOn(t *testing.T) {
 	}
 	a := &Answerer{Writer: &Writer{}, Retriever: retriever, Top: 1, RetrieveOnly: true}
 	questions := []*metrics.Sample{{ID: "1", Question: "when does the ferry leave"}, {ID: "2"}, {ID: "3", Question: "what pier"}}
+	for i := range 300 { // more than are answered before an interruption is heeded
+		questions = append(questions, &metrics.Sample{ID: fmt.Sprint(i + 4), Question: "what pier"})
+	}
 	dir := t.TempDir()
 	write := func(name string, stopAfter int) (AnswerReport, error) {
 		j, err := runs.OpenJournal(filepath.Join(dir, name), "config", false)
@@ -41,7 +45,7 @@ func TestAnswersGoOn(t *testing.T) {
 		})
 	}
 	whole, err := write("whole.jsonl", -1)
-	if err != nil || whole.Questions != 3 || whole.Failed != 1 || !strings.HasPrefix(whole.First, "2: ") {
+	if err != nil || whole.Questions != len(questions) || whole.Failed != 1 || !strings.HasPrefix(whole.First, "2: ") {
 		t.Fatalf("%+v, %v", whole, err)
 	}
 	if _, err := write("cut.jsonl", 1); !errors.Is(err, context.Canceled) {

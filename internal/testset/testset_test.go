@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/assay-eval/assay/backend"
@@ -231,8 +232,11 @@ func TestStrongContextIsDrawn(t *testing.T) {
 
 // A passage can be asked about more than once: each further question is about a sentence of it.
 func TestPerPassage(t *testing.T) {
+	var mu sync.Mutex
 	abouts := map[string]bool{}
 	fake := &backendtest.Fake{Reply: func(_ context.Context, req *backend.GenerateRequest) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		if last := req.Messages[len(req.Messages)-1].Text; strings.Contains(last, "is about this part: It was made") {
 			abouts["made"] = true
 			return "Who made the thing whose names nobody remembers any more long ago?", nil
