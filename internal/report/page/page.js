@@ -46,22 +46,21 @@ for (const run of document.querySelectorAll(".run")) {
   };
   take();
 
-  // more lists more lines, as the end of the list comes into sight, or at once before they are searched.
+  // more lists more lines: a pack, as the end of the list comes into sight, or all that are left, before they are searched.
   const end = run.querySelector(".more");
-  let listing = null;
-  const more = async () => {
-    await listing;
-    if (!lines.length) return;
-    listing = unpack(lines.shift());
-    holder.insertAdjacentHTML("beforeend", (await listing).join(""));
+  let listing = Promise.resolve();
+  const more = (packs) => listing = listing.then(async () => {
+    const list = await Promise.all(lines.splice(0, packs).map(unpack));
+    if (!list.length) return;
+    holder.insertAdjacentHTML("beforeend", list.flat().join(""));
     take();
     sight.unobserve(end);
     if (lines.length) sight.observe(end); // anew: it may be in sight still
     else end.remove();
-  };
-  const sight = new IntersectionObserver((seen) => seen.some((s) => s.isIntersecting) && more(), { rootMargin: "1000px" });
+  });
+  const sight = new IntersectionObserver((seen) => seen.some((s) => s.isIntersecting) && more(1), { rootMargin: "1000px" });
   if (end) {
-    end.querySelector("button").addEventListener("click", more);
+    end.querySelector("button").addEventListener("click", () => more(1));
     sight.observe(end);
   }
 
@@ -76,11 +75,13 @@ for (const run of document.querySelectorAll(".run")) {
   input.addEventListener("input", async () => {
     const mine = ++turn;
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    while (words.length && lines.length) await more();
-    let n = 0;
-    for (const c of cases) {
-      if (words.length && c.text === null) c.text = await textOf(c);
+    if (words.length) await more(lines.length);
+    for (const c of words.length ? cases : []) {
+      c.text ??= await textOf(c);
       if (mine !== turn) return;
+    }
+    let n = 0;
+    for (const c of cases) { // after all were read: to hide one has the list laid out again
       c.e.hidden = !words.every((w) => c.text.includes(w));
       if (!c.e.hidden) n++;
     }
