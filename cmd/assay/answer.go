@@ -58,22 +58,31 @@ func answerCommand(ctx context.Context, s *std, args []string) error {
 	return o.run(ctx, s)
 }
 
-func (o *answerOptions) run(ctx context.Context, s *std) error {
+// check returns how passages are looked up, unless the flags contradict each other.
+func (o *answerOptions) check() (corpus.Method, error) {
 	method, err := corpus.ParseMethod(o.retrieve)
 	if err != nil {
-		return usageError{err}
+		return method, usageError{err}
 	}
 	switch {
 	case o.questions == "":
-		return usageError{withHint(errors.New("no questions"), "--questions FILE names them")}
+		err = usageError{withHint(errors.New("no questions"), "--questions FILE names them")}
 	case o.output == "":
-		return usageError{withHint(errors.New("no file to write"), "-o FILE names it")}
+		err = usageError{withHint(errors.New("no file to write"), "-o FILE names it")}
 	case o.top < 0 || o.limit < 0 || o.sample < 0:
-		return usagef("--top, --limit and --sample take positive numbers")
+		err = usagef("--top, --limit and --sample take positive numbers")
 	case o.top == 0 && (o.retrieved || o.vectors != "" || o.corpus.path != ""):
-		return usagef("--top 0 looks nothing up: it goes without --corpus, --retrieve-only and --vectors")
+		err = usagef("--top 0 looks nothing up: it goes without --corpus, --retrieve-only and --vectors")
 	case o.vectors != "" && method == corpus.ByWords:
-		return usagef("--retrieve bm25 makes no vectors to write to %s", o.vectors)
+		err = usagef("--retrieve bm25 makes no vectors to write to %s", o.vectors)
+	}
+	return method, err
+}
+
+func (o *answerOptions) run(ctx context.Context, s *std) error {
+	method, err := o.check()
+	if err != nil {
+		return err
 	}
 	own, err := testset.LoadPrompts(o.prompts)
 	if err != nil {
@@ -101,22 +110,7 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 		return err
 	}
 	defer st.Close()
-	models := metrics.Models{Roles: st.Roles}.Identities().Fields()
-	config := testset.AnswerConfig{
-		Command: "answer", Questions: sum.SHA256, Limit: o.limit, Map: o.mapping, Top: o.top, Seed: o.seed,
-		Corpus: o.corpus.config(docs, method),
-		Judge:  models.Judge, Embedder: models.Embedder, Prompt: testset.Versions(own)["answer"],
-		Sample: o.sample, Retrieved: o.retrieved,
-	}
-	switch {
-	case o.top == 0:
-		config.Corpus, config.Prompt = testset.CorpusConfig{}, testset.Versions(own)["answer_closed_book"]
-	case o.retrieved:
-		config.Prompt = ""
-	}
-	if o.rewrite {
-		config.Rewrite = testset.Versions(own)["standalone"]
-	}
+	config := o.config(sum, o.corpus.config(docs, method), metrics.Models{Roles: st.Roles}, testset.Versions(own))
 	j, err := openJournal(s, o.output, config, o.overwrite)
 	if err != nil || j.Done {
 		return err
@@ -141,6 +135,27 @@ func (o *answerOptions) run(ctx context.Context, s *std) error {
 	return o.answer(ctx, s, answerer, questions, j, testset.AnswerReport{
 		Documents: len(docs.Documents), Passages: len(passages),
 	})
+}
+
+// config is what the answers depend on; versions are those of the prompts.
+func (o *answerOptions) config(questions dataset.Summary, from testset.CorpusConfig, models metrics.Models,
+	versions map[string]string) testset.AnswerConfig {
+	asked := models.Identities().Fields()
+	c := testset.AnswerConfig{
+		Command: "answer", Questions: questions.SHA256, Limit: o.limit, Map: o.mapping, Top: o.top, Seed: o.seed,
+		Corpus: from, Judge: asked.Judge, Embedder: asked.Embedder, Prompt: versions["answer"],
+		Sample: o.sample, Retrieved: o.retrieved,
+	}
+	switch {
+	case o.top == 0:
+		c.Corpus, c.Prompt = testset.CorpusConfig{}, versions["answer_closed_book"]
+	case o.retrieved:
+		c.Prompt = ""
+	}
+	if o.rewrite {
+		c.Rewrite = versions["standalone"]
+	}
+	return c
 }
 
 // answer answers the questions that the journal does not have yet, and says how it went.

@@ -192,10 +192,7 @@ func (r *Reader) scan(ctx context.Context) error {
 			}
 		}
 		if err != nil {
-			s.Bad++
-			if len(s.Errors) < 20 {
-				s.Errors = append(s.Errors, &RowError{r.source.fileOf(rec), rec.line, err})
-			}
+			s.note(&RowError{r.source.fileOf(rec), rec.line, err})
 			return true
 		}
 		judged.see(sample)
@@ -235,6 +232,20 @@ func (r *Reader) scan(ctx context.Context) error {
 			s.Format = strings.Join(list, " and ") + ": " + s.Format
 		}
 	}
+	return r.usable(more)
+}
+
+// note takes a bad row into account.
+func (s *Summary) note(bad *RowError) {
+	const shown = 20
+	if s.Bad++; len(s.Errors) < shown {
+		s.Errors = append(s.Errors, bad)
+	}
+}
+
+// usable says after the first pass why the dataset cannot be used, if it cannot. With more, all of it was read.
+func (r *Reader) usable(more bool) error {
+	s := &r.summary
 	if err := r.columns.check(s.Name); err != nil {
 		return err
 	}
