@@ -5,7 +5,7 @@
 #   scripts/cluster.sh [all | workers | overhead | traffic | memory | kills]
 #
 # ROWS sets how many rows each takes (workers 4800, overhead 50000, traffic 20000, memory 10000000), KILLS how many workers are killed
-# (200, and an eighth as often the server).
+# (200, and a tenth as often the server).
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

@@ -225,7 +225,10 @@ func (w *coordination) offer(ctx context.Context, rows []shard.Row) error {
 			return nil
 		}
 	}
-	if err := w.publish(ctx, u, rows); err != nil {
+	if err := w.keep(ctx, u, rows); err != nil {
+		return err
+	}
+	if err := w.order(ctx, u); err != nil {
 		return err
 	}
 	w.open <- u
@@ -243,15 +246,17 @@ func (w *coordination) room() bool {
 	return true
 }
 
-// publish stores a unit's rows and puts it on the queue, unless it is there.
-func (w *coordination) publish(ctx context.Context, u unit, rows []shard.Row) error {
+// keep stores a unit's rows.
+func (w *coordination) keep(ctx context.Context, u unit, rows []shard.Row) error {
 	data, err := packRows(rows)
 	if err != nil {
 		return err
 	}
-	if err := w.put(ctx, w.c.Job.rows(), u.number, object{data: data}); err != nil {
-		return err
-	}
+	return w.put(ctx, w.c.Job.rows(), u.number, object{data: data})
+}
+
+// order puts a unit on the queue, unless it is there.
+func (w *coordination) order(ctx context.Context, u unit) error {
 	return w.try(ctx, fmt.Sprintf("queueing unit %d", u.number), func(ctx context.Context) error {
 		text, err := json.Marshal(order{Unit: u.number})
 		if err != nil {
@@ -274,38 +279,28 @@ type order struct {
 
 // collect waits for a unit's results, checks and writes them, and removes the unit from the server.
 func (w *coordination) collect(ctx context.Context, u unit) (calls runs.Calls, err error) {
-	began, waits := time.Now(), 0 // leases
-	for {
+	for began := time.Now(); ; {
 		o, err := w.get(ctx, w.c.Job.results(), u.number)
+		if o != nil {
+			calls, err = w.write(u, o)
+		}
+		switch {
+		case errors.Is(err, errDamaged):
+			w.say("the results of unit %d are damaged: it is scored again (%v)", u.number, err)
+			if err = w.remove(ctx, w.c.Job.results(), u.number); err == nil {
+				err = w.restore(ctx, u)
+			}
+			began = time.Now()
+		case err == nil && o != nil:
+			return calls, w.done(ctx, u)
+		case err == nil && time.Since(began) > w.c.Job.Lease:
+			err = w.restore(ctx, u)
+			began = time.Now()
+		}
 		if err != nil {
 			return calls, err
 		}
-		if o != nil {
-			calls, err = w.write(u, o)
-			if !errors.Is(err, errDamaged) {
-				if err != nil {
-					return calls, err
-				}
-				return calls, w.done(ctx, u)
-			}
-			w.say("the results of unit %d are damaged: it is scored again (%v)", u.number, err)
-			if err := w.remove(ctx, w.c.Job.results(), u.number); err != nil {
-				return calls, err
-			}
-			began = time.Time{}
-		}
 		w.forget()
-		if time.Since(began) > w.c.Job.Lease {
-			if waits++; waits%3 == 0 && w.forgotten(u) {
-				if err := w.deliverAgain(ctx); err != nil {
-					return calls, err
-				}
-			}
-			if err := w.restore(ctx, u); err != nil {
-				return calls, err
-			}
-			began = time.Now()
-		}
 		if err := w.wait(ctx, u); err != nil {
 			return calls, err
 		}
@@ -334,29 +329,15 @@ func (w *coordination) wait(ctx context.Context, u unit) error {
 	}
 }
 
-// forgotten reports whether no worker spoke of a unit for two leases.
-func (w *coordination) forgotten(u unit) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Since(w.heard[u.number]) > 2*w.c.Job.Lease
-}
-
-// deliverAgain has the server begin anew with what it has on the queue: one that was killed may have lost count of what it
-// gave out. What is worked on is given out twice, and merged once.
-func (w *coordination) deliverAgain(ctx context.Context) error {
-	return w.try(ctx, "beginning the queue anew", func(ctx context.Context) error {
-		err := w.js.DeleteConsumer(ctx, w.c.Job.stream(), consumer)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
-			return nil
-		}
-		return err
-	})
-}
-
-// restore puts a unit on the queue again if its message or its rows are lost.
+// restore has a unit scored whose results do not come. Its rows are stored again if they are lost, and its order is put on
+// the queue again if that is lost, or lies there while workers wait and none of them has the unit: whatever became of it,
+// the server gives out one that is new.
 func (w *coordination) restore(ctx context.Context, u unit) error {
 	job := w.c.Job
-	if err := errors.Join(w.stillMine(ctx), w.prepare(ctx, job)); err != nil {
+	if err := w.stillMine(ctx); err != nil {
+		return err
+	}
+	if err := w.prepare(ctx, job); err != nil {
 		return err
 	}
 	if done, err := w.has(ctx, job.results(), u.number); err != nil || done {
@@ -366,37 +347,50 @@ func (w *coordination) restore(ctx context.Context, u unit) error {
 	if err != nil {
 		return err
 	}
-	queued, err := w.queued(ctx, u)
-	if err != nil || there && queued {
+	if !there {
+		w.say("the queue has lost the rows of unit %d: they are put there again", u.number)
+		var rows []shard.Row
+		for sample, err := range w.c.Samples(u.first - 1) {
+			if err != nil {
+				return err
+			}
+			if rows = append(rows, shard.Row{Number: u.first + len(rows), Sample: sample}); len(rows) == u.rows {
+				break
+			}
+		}
+		if err := w.keep(ctx, u, rows); err != nil {
+			return err
+		}
+	}
+	idle, err := w.idle(ctx, u)
+	if err != nil {
 		return err
 	}
-	var rows []shard.Row
-	for sample, err := range w.c.Samples(u.first - 1) {
-		if err != nil {
+	if idle {
+		w.say("workers wait, and none has unit %d: it is put on the queue again", u.number)
+		if err := w.withdraw(ctx, u.number); err != nil {
 			return err
-		}
-		if rows = append(rows, shard.Row{Number: u.first + len(rows), Sample: sample}); len(rows) == u.rows {
-			break
 		}
 	}
-	w.say("the queue has lost unit %d: it is put there again", u.number)
-	return w.publish(ctx, u, rows)
+	return w.order(ctx, u)
 }
 
-// queued reports whether a unit is on the work queue.
-func (w *coordination) queued(ctx context.Context, u unit) (there bool, err error) {
-	err = w.try(ctx, fmt.Sprintf("looking for unit %d", u.number), func(ctx context.Context) error {
-		stream, err := w.js.Stream(ctx, w.c.Job.stream())
-		if err != nil {
-			return err
-		}
-		_, err = stream.GetLastMsgForSubject(ctx, w.c.Job.unitSubject(u.number))
-		if there = err == nil; errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil
+// idle reports whether workers wait for units, and none spoke of this one for two leases.
+func (w *coordination) idle(ctx context.Context, u unit) (idle bool, err error) {
+	w.mu.Lock()
+	silent := time.Since(w.heard[u.number]) > 2*w.c.Job.Lease
+	w.mu.Unlock()
+	if !silent {
+		return false, nil
+	}
+	err = w.try(ctx, "looking for workers that wait", func(ctx context.Context) error {
+		c, err := w.js.Consumer(ctx, w.c.Job.stream(), consumer)
+		if err == nil {
+			idle = c.CachedInfo().NumWaiting > 0
 		}
 		return err
 	})
-	return there, err
+	return idle, err
 }
 
 // stillMine returns an error if the job was removed.
@@ -469,14 +463,7 @@ func (w *coordination) done(ctx context.Context, u unit) error {
 
 // clear removes what there is of a unit, an order that comes again included.
 func (w *coordination) clear(ctx context.Context, number int) error {
-	err := w.try(ctx, fmt.Sprintf("removing unit %d", number), func(ctx context.Context) error {
-		stream, err := w.js.Stream(ctx, w.c.Job.stream())
-		if err != nil {
-			return err
-		}
-		return stream.Purge(ctx, jetstream.WithPurgeSubject(w.c.Job.unitSubject(number)))
-	})
-	if err != nil {
+	if err := w.withdraw(ctx, number); err != nil {
 		return err
 	}
 	for _, bucket := range []string{w.c.Job.rows(), w.c.Job.results()} {
@@ -485,4 +472,15 @@ func (w *coordination) clear(ctx context.Context, number int) error {
 		}
 	}
 	return nil
+}
+
+// withdraw takes a unit's order from the queue.
+func (w *coordination) withdraw(ctx context.Context, number int) error {
+	return w.try(ctx, fmt.Sprintf("removing the order of unit %d", number), func(ctx context.Context) error {
+		stream, err := w.js.Stream(ctx, w.c.Job.stream())
+		if err != nil {
+			return err
+		}
+		return stream.Purge(ctx, jetstream.WithPurgeSubject(w.c.Job.unitSubject(number)))
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-eval/assay/internal/shard"
 	"github.com/assay-eval/assay/metrics"
 	"github.com/klauspost/compress/zstd"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -41,48 +42,54 @@ func (b *Broker) store(ctx context.Context, bucket string) (jetstream.ObjectStor
 	return store, err
 }
 
-// put stores what is known of a unit, in place of what was stored before.
-func (b *Broker) put(ctx context.Context, bucket string, unit int, o object) error {
-	return b.try(ctx, fmt.Sprintf("storing unit %d", unit), func(short context.Context) error {
-		store, err := b.store(short, bucket)
-		if err != nil {
-			return err
+// in does something with a bucket. One that does not answer is opened anew the next time: it may have been removed, and
+// then the error is jetstream.ErrBucketNotFound.
+func (b *Broker) in(ctx context.Context, bucket, what string, do func(context.Context, jetstream.ObjectStore) error) error {
+	return b.try(ctx, what, func(ctx context.Context) error {
+		store, err := b.store(ctx, bucket)
+		if err == nil {
+			err = do(ctx, store)
 		}
-		long, free := b.linked(ctx) // without a deadline: each part has one of its own
-		defer free()
-		_, err = store.Put(long, jetstream.ObjectMeta{Name: strconv.Itoa(unit), Metadata: o.meta}, bytes.NewReader(o.data))
+		if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+			b.stores.Delete(bucket)
+		}
 		return err
 	})
+}
+
+// put stores what is known of a unit, in place of what was stored before.
+func (b *Broker) put(ctx context.Context, bucket string, unit int, o object) error {
+	return b.in(ctx, bucket, fmt.Sprintf("storing unit %d", unit), func(_ context.Context, store jetstream.ObjectStore) error {
+		long, free := b.linked(ctx) // without a deadline: each part has one of its own
+		defer free()
+		_, err := store.Put(long, jetstream.ObjectMeta{Name: strconv.Itoa(unit), Metadata: o.meta}, bytes.NewReader(o.data))
+		return err
+	})
+}
+
+// nothing reports whether an error says that there is no such object.
+func nothing(err error) bool {
+	return errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrBucketNotFound)
 }
 
 // has reports whether there is something stored of a unit.
-func (b *Broker) has(ctx context.Context, bucket string, unit int) (there bool, err error) {
-	err = b.try(ctx, fmt.Sprintf("looking for unit %d", unit), func(ctx context.Context) error {
-		store, err := b.store(ctx, bucket)
-		if err != nil {
-			return err
-		}
-		_, err = store.GetInfo(ctx, strconv.Itoa(unit))
-		if there = err == nil; errors.Is(err, jetstream.ErrObjectNotFound) {
-			return nil
-		}
+func (b *Broker) has(ctx context.Context, bucket string, unit int) (bool, error) {
+	err := b.in(ctx, bucket, fmt.Sprintf("looking for unit %d", unit), func(ctx context.Context, store jetstream.ObjectStore) error {
+		_, err := store.GetInfo(ctx, strconv.Itoa(unit))
 		return err
 	})
-	return there, err
+	if nothing(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
-// get reads what is stored of a unit: nil if there is nothing, or what there is is damaged.
+// get reads what is stored of a unit: nil if there is nothing. The error wraps errDamaged where what there is has another
+// digest, or parts of it do not come.
 func (b *Broker) get(ctx context.Context, bucket string, unit int) (o *object, err error) {
-	err = b.try(ctx, fmt.Sprintf("reading unit %d", unit), func(short context.Context) error {
-		o = nil
-		store, err := b.store(short, bucket)
-		if err != nil {
-			return err
-		}
+	incomplete := "" // what was not read to its end
+	err = b.in(ctx, bucket, fmt.Sprintf("reading unit %d", unit), func(short context.Context, store jetstream.ObjectStore) error {
 		info, err := store.GetInfo(short, strconv.Itoa(unit))
-		if errors.Is(err, jetstream.ErrObjectNotFound) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}
@@ -94,18 +101,20 @@ func (b *Broker) get(ctx context.Context, bucket string, unit int) (o *object, e
 		long, cancel := context.WithTimeout(long, tryLimit+time.Duration(info.Size)*time.Second/slowest)
 		defer cancel()
 		r, err := store.Get(long, strconv.Itoa(unit))
-		if errors.Is(err, jetstream.ErrObjectNotFound) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}
 		defer r.Close()
 		data, err := io.ReadAll(io.LimitReader(r, maxUnit+1))
-		if errors.Is(err, jetstream.ErrDigestMismatch) {
-			return nil
-		}
-		if err == nil {
+		switch {
+		case errors.Is(err, jetstream.ErrDigestMismatch):
+			return fmt.Errorf("%w: unit %d has another digest", errDamaged, unit)
+		case err != nil && errors.Is(long.Err(), context.DeadlineExceeded):
+			if incomplete == info.NUID {
+				return fmt.Errorf("%w: unit %d is not complete", errDamaged, unit)
+			}
+			incomplete = info.NUID
+		case err == nil:
 			info, err = r.Info()
 		}
 		if err == nil {
@@ -113,20 +122,17 @@ func (b *Broker) get(ctx context.Context, bucket string, unit int) (o *object, e
 		}
 		return err
 	})
+	if nothing(err) {
+		return nil, nil
+	}
 	return o, err
 }
 
 // remove removes what is stored of a unit, with what the store keeps of objects that were removed.
 func (b *Broker) remove(ctx context.Context, bucket string, unit int) error {
-	return b.try(ctx, fmt.Sprintf("removing unit %d", unit), func(ctx context.Context) error {
-		store, err := b.store(ctx, bucket)
-		if err != nil {
-			return err
-		}
+	err := b.in(ctx, bucket, fmt.Sprintf("removing unit %d", unit), func(ctx context.Context, store jetstream.ObjectStore) error {
 		name := strconv.Itoa(unit)
-		if err := store.Delete(ctx, name); errors.Is(err, jetstream.ErrObjectNotFound) {
-			return nil
-		} else if err != nil {
+		if err := store.Delete(ctx, name); err != nil {
 			return err
 		}
 		stream, err := b.js.Stream(ctx, "OBJ_"+bucket)
@@ -135,6 +141,10 @@ func (b *Broker) remove(ctx context.Context, bucket string, unit int) error {
 		}
 		return stream.Purge(ctx, jetstream.WithPurgeSubject("$O."+bucket+".M."+base64.URLEncoding.EncodeToString([]byte(name))))
 	})
+	if nothing(err) {
+		return nil
+	}
+	return err
 }
 
 // A wireRow is a row as a unit holds it. It says what a Sample's own JSON leaves out.

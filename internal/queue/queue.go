@@ -11,8 +11,8 @@
 //
 // Nothing is believed that can be seen: a unit is done when its results are stored, and a row when it is in the run folder.
 // Messages are hints. One that comes twice, or not at all, costs time: a unit that is scored twice is stored under one
-// name and merged once, and one of which nothing is left is put on the queue again. So workers, the server and the
-// coordinator may be killed and started again at any time.
+// name and merged once. The coordinator, which knows the unit that is next, puts it on the queue anew when workers wait and
+// none has it, whatever became of it. So workers, the server and the coordinator may be killed and started again at any time.
 package queue
 
 import (
@@ -196,16 +196,8 @@ const (
 func (b *Broker) try(ctx context.Context, what string, do func(context.Context) error) error {
 	began := time.Now()
 	said := began
-	silent := 0 // tries in a row that had no answer
 	for wait := shortWait; ; wait = min(2*wait, longWait) {
 		err := b.once(ctx, do)
-		if silent++; !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrTimeout) {
-			silent = 0
-		}
-		if silent == 2 { // the server may have forgotten this connection
-			silent = 0
-			b.nc.ForceReconnect()
-		}
 		switch {
 		case err == nil:
 			return nil

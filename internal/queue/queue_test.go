@@ -255,7 +255,7 @@ func TestCoordinatorGoesOn(t *testing.T) {
 // What is damaged or lost on the server is made again.
 func TestLostAndDamaged(t *testing.T) {
 	_, address := start(t)
-	const n = 60
+	const n = 80
 	b := dial(t, address)
 	job := testJob(n, 10)
 	ctx, stop := context.WithCancel(t.Context())
@@ -267,7 +267,7 @@ func TestLostAndDamaged(t *testing.T) {
 	}()
 	for there := false; !there; {
 		var err error
-		if there, err = b.has(t.Context(), job.rows(), 6); err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
+		if there, err = b.has(t.Context(), job.rows(), 8); err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
 			t.Fatal(err)
 		}
 	}
@@ -299,6 +299,22 @@ func TestLostAndDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	twice := func(bucket string, unit int) error { // a part of what is stored of a unit comes twice
+		store, err := b.store(t.Context(), bucket)
+		if err != nil {
+			return err
+		}
+		info, err := store.GetInfo(t.Context(), fmt.Sprint(unit))
+		if err != nil {
+			return err
+		}
+		data, err := store.GetBytes(t.Context(), fmt.Sprint(unit))
+		if err != nil {
+			return err
+		}
+		_, err = b.js.Publish(t.Context(), "$O."+bucket+".C."+info.NUID, data)
+		return err
+	}
 	for _, err := range []error{
 		b.put(t.Context(), job.results(), 1, object{data: []byte("no zstd")}),
 		b.put(t.Context(), job.results(), 2, object{data: short}),
@@ -306,6 +322,10 @@ func TestLostAndDamaged(t *testing.T) {
 		b.put(t.Context(), job.rows(), 4, object{data: other[:3]}),
 		b.remove(t.Context(), job.rows(), 5),
 		stream.Purge(t.Context(), jetstream.WithPurgeSubject(job.unitSubject(6))),
+		b.put(t.Context(), job.results(), 7, object{data: short}),
+		twice(job.results(), 7),
+		stream.Purge(t.Context(), jetstream.WithPurgeSubject(job.unitSubject(7))), // as a worker leaves it that stored them
+		twice(job.rows(), 8),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -318,6 +338,76 @@ func TestLostAndDamaged(t *testing.T) {
 	}
 	if got.String() != alone(t, n) {
 		t.Errorf("%d rows are not as one run writes them:\n%s", got.rows, got.String())
+	}
+}
+
+// A unit that the server holds back, and no worker speaks of, is given to workers that wait.
+func TestHeldBack(t *testing.T) {
+	_, address := start(t)
+	job := testJob(20, 10)
+	job.Lease = time.Second
+	b := dial(t, address)
+	go func() {
+		var cons jetstream.Consumer
+		err := b.try(t.Context(), "finding the queue", func(ctx context.Context) (err error) {
+			if cons, err = b.js.Consumer(ctx, job.stream(), consumer); err != nil {
+				err = errors.New("not yet")
+			}
+			return err
+		})
+		var msg jetstream.Msg
+		if err == nil {
+			msg, err = cons.Next()
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		hire(t, address, job, 1, 0)
+		for sleep(t.Context(), job.Lease/4) == nil {
+			msg.InProgress()
+		}
+	}()
+	var got book
+	if _, err := dial(t, address).Coordinate(t.Context(), &Coordinator{Job: job, Samples: testSamples(20),
+		Write: got.write}); err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != alone(t, 20) {
+		t.Errorf("%d rows are not as one run writes them", got.rows)
+	}
+}
+
+// A worker ends when its job is removed while it scores.
+func TestRemoved(t *testing.T) {
+	_, address := start(t)
+	job := testJob(20, 10)
+	b := dial(t, address)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := b.Coordinate(ctx, &Coordinator{Job: job, Samples: testSamples(20), Write: new(book).write})
+		ended <- err
+	}()
+	other := dial(t, address)
+	found, err := other.Find(t.Context(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := testWorker("worker", found, 0)
+	score := w.Score
+	w.Score = func(ctx context.Context, rows iter.Seq2[shard.Row, error], ready func(), emit func(shard.Block) error) error {
+		stop()
+		<-ended
+		if err := other.Discard(ctx, job); err != nil {
+			return err
+		}
+		ended <- nil
+		return score(ctx, rows, ready, emit)
+	}
+	if units, err := other.Work(t.Context(), w); units != 0 || err != nil {
+		t.Errorf("the worker ended after %d units with %v", units, err)
 	}
 }
 

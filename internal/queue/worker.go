@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"strconv"
@@ -159,10 +158,7 @@ func (s *shift) unit(ctx context.Context, msg jetstream.Msg, begun func()) error
 		msg.NakWithDelay(s.w.Job.Lease) // should it be lost, the lease ends all the same
 		return nil
 	}
-	err = s.try(ctx, fmt.Sprintf("acknowledging unit %d", o.Unit), msg.DoubleAck)
-	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-		return err
-	}
+	msg.Ack() // should it be lost, the lease ends, and the next worker finds the results
 	s.done.Add(1)
 	s.tell(s.w.Job, report{Worker: s.w.Name, Unit: o.Unit, Done: int(results.Load()), Stored: true})
 	return nil
@@ -197,19 +193,19 @@ func (s *shift) beat(ctx context.Context, msg jetstream.Msg, unit int, results *
 }
 
 // score scores a unit and stores its results, unless they are there. It reports whether they are now: they are not where
-// the rows are lost.
+// the rows are lost, or the job was removed in the meantime.
 func (s *shift) score(ctx context.Context, unit int, begun func(), results *atomic.Int64) (stored bool, err error) {
 	job := s.w.Job
 	if done, err := s.has(ctx, job.results(), unit); err != nil || done {
 		return done, err
 	}
 	o, err := s.get(ctx, job.rows(), unit)
-	if err != nil {
-		return false, err
-	}
 	var rows []shard.Row
 	if o != nil {
 		rows, err = unpackRows(o.data)
+	}
+	if err != nil && !errors.Is(err, errDamaged) {
+		return false, err
 	}
 	if o == nil || err != nil {
 		s.say("the rows of unit %d are not on the queue any more: it is left to its run", unit)
@@ -229,6 +225,9 @@ func (s *shift) score(ctx context.Context, unit int, begun func(), results *atom
 	calls := s.calls()
 	err = s.put(ctx, job.results(), unit, object{data, map[string]string{
 		metaCached: strconv.FormatInt(calls.Cached, 10), metaComputed: strconv.FormatInt(calls.Computed, 10)}})
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return false, nil
+	}
 	return err == nil, err
 }
 
