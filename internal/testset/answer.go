@@ -97,6 +97,9 @@ func (a *Answerer) Answer(ctx context.Context, s *metrics.Sample) (Answered, err
 }
 
 func (a *Answerer) answer(ctx context.Context, row *Answered) error {
+	if err := ctx.Err(); err != nil {
+		return err // looking up words asks nobody who would heed it
+	}
 	if row.Fields()&metrics.Question == 0 {
 		return errors.New("there is no question")
 	}
