@@ -193,9 +193,10 @@ func (p *Pool) choose(marks []uint64, asked uint64) (*server, int, error) {
 	}
 	known := p.read.known(marks, len(p.servers))
 	var best *server
+	bestKnown := 0
 	for i, s := range p.servers {
-		if s.away == nil && s.bit&asked == 0 && (best == nil || s.before(best, known[i], known[p.index(best)])) {
-			best = s
+		if s.away == nil && s.bit&asked == 0 && (best == nil || s.before(best, known[i], bestKnown)) {
+			best, bestKnown = s, known[i]
 		}
 	}
 	if best == nil {
@@ -205,8 +206,6 @@ func (p *Pool) choose(marks []uint64, asked uint64) (*server, int, error) {
 	p.read.add(marks, best.bit)
 	return best, best.epoch, nil
 }
-
-func (p *Pool) index(s *server) int { return slices.Index(p.servers, s) }
 
 // before reports whether a call is better sent to s than to t, which have read so many marks of its prompt.
 func (s *server) before(t *server, known, knownT int) bool {

@@ -41,7 +41,7 @@ func unzip(s *source, in *input) (*zip.Reader, error) {
 	}
 	archive, err := zip.NewReader(in.file, info.Size())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+		return nil, fmt.Errorf("%s: %w: it is damaged, or not what its name says", s.name, err)
 	}
 	return archive, nil
 }

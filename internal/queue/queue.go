@@ -94,6 +94,9 @@ func Dial(ctx context.Context, o Options) (*Broker, error) {
 		if refused != nil {
 			err = refused
 		}
+		if errors.Is(err, nats.ErrNoServers) {
+			err = fmt.Errorf("%w: see that it runs there, or start it with nats-server -js", err)
+		}
 		return nil, fmt.Errorf("the queue at %s cannot be used: %w", hosts, err)
 	}
 	if b.js, err = jetstream.New(b.nc, jetstream.WithDefaultTimeout(tryLimit)); err == nil {
